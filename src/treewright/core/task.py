@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,13 +31,17 @@ class CodeTask:
     """
 
     prompt: str
-    tests: tuple[str, ...] = ()
-    examples: tuple[Example, ...] = ()
+    tests: Sequence[str] = ()
+    examples: Sequence[Example] = ()
     entry_point: str = ""
     setup: str = ""
     language: str = "python"
     time_limit_s: float = 2.0
     name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tests", tuple(self.tests))
+        object.__setattr__(self, "examples", tuple(self.examples))
 
     @property
     def kind(self) -> Literal["function", "program"]:

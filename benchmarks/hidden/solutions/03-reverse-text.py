@@ -1,0 +1,2 @@
+def backwards(text):
+    return text[::-1]

@@ -1,0 +1,2 @@
+def count_vowels(text):
+    return sum(letter in "aeiouAEIOU" for letter in text)

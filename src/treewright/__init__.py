@@ -1,0 +1,66 @@
+"""Treewright: execution-guided tree search with language models.
+
+>>> from treewright import CodeTask, solve
+>>> task = CodeTask("Add two numbers.", tests=["assert add(1, 2) == 3"], entry_point="add")
+>>> solution = solve(task)                                       # doctest: +SKIP
+>>> print(solution.verified, solution.answer)                    # doctest: +SKIP
+
+Importing this does nothing and loads almost nothing; what is heavy comes with the first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from treewright.core.budget import Limits, Spend
+from treewright.core.errors import (
+    JournalError,
+    ModelUnavailable,
+    SandboxUnavailable,
+    TreewrightError,
+    UserError,
+)
+from treewright.core.task import CodeTask, Example
+
+if TYPE_CHECKING:
+    from treewright.runs import Run, RunSpec, Solution, resume, start
+    from treewright.solving import solve, solve_async
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CodeTask",
+    "Example",
+    "JournalError",
+    "Limits",
+    "ModelUnavailable",
+    "Run",
+    "RunSpec",
+    "SandboxUnavailable",
+    "Solution",
+    "Spend",
+    "TreewrightError",
+    "UserError",
+    "resume",
+    "solve",
+    "solve_async",
+    "start",
+]
+
+_LAZY = {
+    "Run": "treewright.runs",
+    "RunSpec": "treewright.runs",
+    "Solution": "treewright.runs",
+    "resume": "treewright.runs",
+    "solve": "treewright.solving",
+    "solve_async": "treewright.solving",
+    "start": "treewright.runs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module 'treewright' has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_LAZY[name]), name)

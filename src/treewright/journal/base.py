@@ -1,0 +1,99 @@
+"""The `Journal` port: an append-only record of events, by run.
+
+Every event is durable when `append` returns, so whatever is acted on is on record first. Actions and outcomes belong to the
+strategy that made them; a reader says of which types they are (`Shapes`), or takes them as plain data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from treewright.core.events import Event, RunEnded
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    """The types that a strategy's actions and outcomes are read back as; `Any` for plain data."""
+
+    action: Any = Any
+    outcome: Any = Any
+
+
+#: Actions and outcomes as plain data.
+PLAIN = Shapes()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the journal.
+
+    Args:
+        seq: its number in the run, from 1, without gaps.
+        at: when it was written, in seconds since 1970.
+        event: what happened.
+    """
+
+    seq: int
+    at: float
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class RunLine:
+    """A run at a glance.
+
+    Args:
+        run: its id.
+        started: when it began, in seconds since 1970.
+        updated: when its last event was written.
+        spec: the run as plain data, as `RunStarted` has it.
+        ended: the last `RunEnded`, None while it runs or when it was killed.
+        executions: nodes executed.
+        calls: model calls.
+        tokens: charged.
+        dollars: charged.
+    """
+
+    run: str
+    started: float
+    updated: float
+    spec: dict[str, Any]
+    ended: RunEnded | None
+    executions: int
+    calls: int
+    tokens: int
+    dollars: float
+
+
+class Journal(Protocol):
+    """Where runs are recorded. Safe for several processes at once; one run belongs to one writer."""
+
+    def append(self, run: str, event: Event) -> None:
+        """Write one event; it is durable when this returns.
+
+        Raises:
+            JournalError: it could not be written (disk full, read-only), or another process writes the same run.
+        """
+        ...
+
+    def read(self, run: str, shapes: Shapes = PLAIN) -> Iterator[Entry]:
+        """All events of a run, in order; none for a run that is not there.
+
+        Raises:
+            JournalError: the journal cannot be read.
+        """
+        ...
+
+    def runs(self) -> list[RunLine]:
+        """All runs, newest first.
+
+        Raises:
+            JournalError: the journal cannot be read.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of the file or connection. Can be called twice."""
+        ...

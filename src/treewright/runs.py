@@ -1,0 +1,323 @@
+"""A run: one task, one strategy, one model, one budget, put together here and nowhere else.
+
+    sandbox = the isolation asked for                 test  = run the visible tests there, a few at once
+    model   = recorded(throttled(metered(adapter)))   emit  = the journal first, then the other sinks
+    search(strategy(task, model, test), budget, emit)
+
+A `RunSpec` is a plain value: it stands in the journal, and starts the same run anywhere. A `Run` is one sitting of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+
+from treewright.core.budget import Budget, Limits, Spend
+from treewright.core.check import validate_task
+from treewright.core.errors import TreewrightError, UserError
+from treewright.core.events import Event, ProgramRan, RunEnded, RunStarted, Sink
+from treewright.core.search import Answer, Result, search
+from treewright.core.task import CodeTask
+from treewright.core.tree import Tree
+from treewright.journal.base import Journal, Shapes
+from treewright.journal.replay import Past, replay
+from treewright.models.base import Model
+from treewright.models.factory import build
+from treewright.models.metered import Metered, free
+from treewright.models.prices import pricing
+from treewright.models.recorded import Recorded
+from treewright.models.throttled import throttled
+from treewright.sandbox.base import Sandbox
+from treewright.sandbox.harness import Report, run_tests
+from treewright.strategies.baselines.resample import direct, resample
+from treewright.strategies.codetree import CodeTree
+from treewright.strategies.codetree_presets import PRESETS, Preset, codetree, codetree_bfs, codetree_dfs, strategy_list
+from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
+
+#: The papers' budget: programs written and run.
+EXECUTIONS = 20
+CODE = Shapes(CodeAction, CodeOutcome)
+Test = Callable[[str, str], Awaitable[Report]]
+
+#: What each reason of a search means, for people.
+REASONS = {
+    "accepted": "accepted",
+    "exhausted": "nothing was left to try",
+    "executions": "the budget of executions is spent",
+    "calls": "the budget of calls is spent",
+    "tokens": "the budget of tokens is spent",
+    "dollars": "the budget of dollars is spent",
+    "seconds": "the time is over",
+    "interrupted": "interrupted",
+}
+#: Reasons after which going on could change the answer without a larger budget.
+_UNFINISHED = frozenset({"interrupted", "fault"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """A run as a value.
+
+    Args:
+        task: what to solve.
+        model: name of the model ("local", "openai:gpt-4o-mini", "scripted:replies.jsonl", ...).
+        strategy: one of `STRATEGIES`.
+        preset: "paper", "official" or "recommended".
+        without: parts of CodeTree to leave out: "verification", "abort", "scoring".
+        limits: the most it may spend.
+        parallel: most steps at work at once, >= 1.
+        seed: of all its randomness.
+        sandbox: isolation of its programs.
+        base_url: address of an OpenAI-compatible server.
+    """
+
+    task: CodeTask
+    model: str
+    strategy: str = "codetree"
+    preset: Preset = "recommended"
+    without: Sequence[str] = ()
+    limits: Limits = Limits(executions=EXECUTIONS)  # noqa: RUF009 - a frozen value
+    parallel: int = 4
+    seed: int = 0
+    sandbox: str = "auto"
+    base_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """How a run ended.
+
+    Args:
+        run_id: its id in the journal.
+        task: name of the task.
+        strategy: that was used.
+        model: that was used.
+        solved: the answer passes every visible test.
+        verified: the search accepted the answer.
+        answer: the program; "" when there is none.
+        reason: why the search ended and what speaks for the answer, in a sentence.
+        ended: the same as one word: "accepted", "exhausted", "interrupted", or the limit that was reached.
+        usage: what the run spent, in all its sittings.
+        tree: all its nodes.
+    """
+
+    run_id: str
+    task: str
+    strategy: str
+    model: str
+    solved: bool
+    verified: bool
+    answer: str
+    reason: str
+    ended: str
+    usage: Spend
+    tree: Tree[CodeAction, CodeOutcome]
+
+
+def _codetree(spec: RunSpec, model: Model, test: Test) -> CodeTree:
+    return codetree(spec.task, model, test, preset=spec.preset, seed=spec.seed, without=spec.without)
+
+
+#: Name -> how it is put together for a run.
+STRATEGIES: dict[str, Callable[[RunSpec, Model, Test], CodeTree]] = {
+    "codetree": _codetree,
+    "codetree-bfs": lambda s, model, test: codetree_bfs(s.task, model, test, preset=s.preset, seed=s.seed),
+    "codetree-dfs": lambda s, model, test: codetree_dfs(s.task, model, test, preset=s.preset, seed=s.seed),
+    "strategy-list": lambda s, model, test: strategy_list(s.task, model, test, preset=s.preset, seed=s.seed),
+    "resample": lambda s, model, test: resample(s.task, model, test, seed=s.seed),
+    "direct": lambda s, model, test: direct(s.task, model, test, seed=s.seed),
+}
+
+
+class Run:
+    """One sitting of a run: made by `start` or `resume`, awaited once with `go`.
+
+    Attributes:
+        id: in the journal.
+        spec: what is run.
+        budget: what may be spent, and was.
+    """
+
+    def __init__(
+        self, run_id: str, spec: RunSpec, past: Past[CodeAction, CodeOutcome], journal: Journal, sinks: Iterable[Sink]
+    ) -> None:
+        self.id = run_id
+        self.spec = spec
+        self.budget = Budget(spec.limits, past.spent)
+        self._past = past
+        self._journal = journal
+        self._sinks = tuple(sinks)
+
+    def stop(self) -> None:
+        """Let the calls under way end, start no other, and end the run so that it can be resumed."""
+        self.budget.close("interrupted")
+
+    async def go(self) -> Solution:
+        """Search to the end.
+
+        Raises:
+            ModelUnavailable: the model is gone; the run can be resumed.
+            SandboxUnavailable: programs cannot be run; the run can be resumed.
+            JournalError: the record cannot be written.
+            UserError: the run asks for something impossible.
+        """
+        end = self._past.end
+        if end is not None and end.finished and not self._more_allowed():
+            return self._solution(end, self._past.tree)
+        async with AsyncExitStack() as stack:
+            sandbox = await _sandbox(self.spec.sandbox, stack)
+            adapter = await stack.enter_async_context(
+                build(self.spec.model, base_url=self.spec.base_url, slots=max(1, min(self.spec.parallel, _cores())))
+            )
+            self._emit(RunStarted(plain_spec(self.spec), self._past.sittings))
+            strategy = STRATEGIES[self.spec.strategy](self.spec, self._model(adapter), self._test(sandbox))
+            try:
+                result = await search(
+                    strategy, budget=self.budget, parallel=self.spec.parallel, emit=self._emit, tree=self._past.tree
+                )
+            except TreewrightError as fault:
+                await self._end(await strategy.answer(self._past.tree), str(fault), finished=False)
+                raise
+            return await self._ended(result)
+
+    async def _ended(self, result: Result[CodeAction, CodeOutcome]) -> Solution:
+        end = await self._end(result.answer, result.reason, finished=result.reason not in _UNFINISHED)
+        return self._solution(end, result.tree)
+
+    async def _end(self, answer: Answer, reason: str, *, finished: bool) -> RunEnded:
+        end = RunEnded(reason, finished, answer.solved, answer.verified, answer.text, answer.evidence, self.budget.spent)
+        self._emit(end)
+        return end
+
+    def _solution(self, end: RunEnded, tree: Tree[CodeAction, CodeOutcome]) -> Solution:
+        spec = self.spec
+        reason = "; ".join(filter(None, (REASONS.get(end.reason, end.reason), end.evidence)))
+        return Solution(
+            self.id, spec.task.name, spec.strategy, spec.model, end.solved, end.verified, end.answer, reason, end.reason,
+            end.spent, tree,
+        )  # fmt: skip
+
+    def _more_allowed(self) -> bool:
+        """Whether the limit that ended the run has been raised since."""
+        end = self._past.end
+        limit = getattr(self.spec.limits, end.reason, None) if end is not None else None
+        return (
+            end is not None
+            and hasattr(self.spec.limits, end.reason)
+            and (limit is None or limit > getattr(end.spent, end.reason))
+        )
+
+    def _emit(self, event: Event) -> None:
+        self._journal.append(self.id, event)  # first: nothing is acted on that is not on record
+        for sink in self._sinks:
+            sink(event)
+
+    def _model(self, adapter: Model) -> Model:
+        known = pricing(self.spec.model)
+        if known is None and self.spec.limits.dollars is not None:
+            raise UserError(f"no price is known for {self.spec.model}: limit tokens=… instead of usd=…")
+        metered = Metered(adapter, self.budget, self._emit, count(self._past.last_call + 1), known or free)
+        return Recorded(throttled(metered, concurrency=self.spec.parallel), self._past.calls)
+
+    def _test(self, sandbox: Sandbox) -> Test:
+        seats = asyncio.Semaphore(_cores())  # more programs at once than cores would time each other out
+
+        async def test(node: str, program: str) -> Report:
+            async with seats:
+                started = time.perf_counter()
+                report = await run_tests(sandbox, program, self.spec.task)
+            seconds = round(time.perf_counter() - started, 4)
+            self._emit(ProgramRan(node, sandbox.level, report.passed, report.total, seconds))
+            return report
+
+        return test
+
+
+def start(spec: RunSpec, *, journal: Journal, sinks: Iterable[Sink] = (), run_id: str = "") -> Run:
+    """A new run.
+
+    Args:
+        spec: what to run.
+        journal: where it is recorded.
+        sinks: take every event after the journal has it.
+        run_id: its id; made when not given.
+
+    Raises:
+        UserError: the spec asks for something impossible: the task, a name, a number.
+    """
+    _check(spec)
+    return Run(run_id or new_id(), spec, Past(), journal, sinks)
+
+
+def resume(run_id: str, *, journal: Journal, limits: Limits | None = None, sinks: Iterable[Sink] = ()) -> Run:
+    """The run `run_id` where it stands: its tree rebuilt, what it paid for remembered.
+
+    Args:
+        run_id: its id.
+        journal: where it is recorded.
+        limits: new limits for the whole run, what was spent before included; its own when None.
+        sinks: take every new event after the journal has it.
+
+    Raises:
+        UserError: no such run.
+        JournalError: the record cannot be read.
+    """
+    past: Past[CodeAction, CodeOutcome] = replay(entry.event for entry in journal.read(run_id, CODE))
+    if not past.sittings:
+        raise UserError(f"no run {run_id!r} in this journal: `treewright runs` lists them")
+    spec = spec_from_plain(past.spec)
+    return Run(run_id, spec if limits is None else replace(spec, limits=limits), past, journal, sinks)
+
+
+def plain_spec(spec: RunSpec) -> dict[str, Any]:
+    """A spec as plain data, for the journal."""
+    from pydantic import TypeAdapter
+
+    plain: dict[str, Any] = TypeAdapter(RunSpec).dump_python(spec, mode="json")
+    return plain
+
+
+def spec_from_plain(plain: dict[str, Any]) -> RunSpec:
+    """The spec that `plain_spec` made plain."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(RunSpec).validate_python(plain)
+
+
+def new_id() -> str:
+    """A new run id that sorts by time: "20261130-142530-k3f9x2"."""
+    tail = "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(6))
+    return f"{time.strftime('%Y%m%d-%H%M%S')}-{tail}"
+
+
+def _check(spec: RunSpec) -> None:
+    validate_task(spec.task)
+    if spec.strategy not in STRATEGIES:
+        raise UserError(f"unknown strategy {spec.strategy!r}: choose one of {', '.join(STRATEGIES)}")
+    if spec.preset not in PRESETS:
+        raise UserError(f"unknown preset {spec.preset!r}: choose one of {', '.join(PRESETS)}")
+    if spec.without and spec.strategy != "codetree":
+        raise UserError(f"{spec.strategy} has no {spec.without[0]} to leave out: only codetree has")
+    if spec.parallel < 1:
+        raise UserError(f"parallel is {spec.parallel}: at least 1 step must be at work")
+    for name in Spend.__dataclass_fields__:
+        bound = getattr(spec.limits, name)
+        if bound is not None and not bound > 0:
+            raise UserError(f"a budget of {bound} {name} allows nothing: give a number above 0")
+
+
+async def _sandbox(level: str, stack: AsyncExitStack) -> Sandbox:
+    from treewright.sandbox.process import ProcessSandbox
+
+    return ProcessSandbox()
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))

@@ -1,0 +1,54 @@
+"""Tests of one program, judged on this side: the program's process gets inputs only, never an expected value or a test.
+
+    function   plain asserts         inputs to `guest`, answers judged by `compare`         (functions)
+               everything else       a second job runs the test text (`checker`), its calls relayed to the first     (relay)
+    program    stdin and stdout      one job an example, its output compared here           (examples)
+
+So leaving with exit code 0, patched equality or builtins, walked frames, a forged frame on the channel change a program's own
+answers at most. What a program can still do is behave differently by input: only tests it has not seen can tell.
+"""
+
+from __future__ import annotations
+
+from treewright.core.errors import UserError
+from treewright.core.task import CodeTask
+from treewright.sandbox.base import Limits, Sandbox
+from treewright.sandbox.examples import SameOutput, same_lines, same_tokens, test_program
+from treewright.sandbox.functions import test_function
+from treewright.sandbox.report import Report, TestResult
+
+__all__ = ["Report", "SameOutput", "TestResult", "run_tests", "same_lines", "same_tokens"]
+
+_LIMITS = Limits()
+
+
+async def run_tests(
+    sandbox: Sandbox,
+    program: str,
+    task: CodeTask,
+    *,
+    limits: Limits = _LIMITS,
+    same_output: SameOutput = same_lines,
+) -> Report:
+    """Run the visible tests of `task` against `program`.
+
+    A test that ends the program's process costs that test alone: the program is loaded again for the next. Without tests the
+    program is only loaded, and `Report.error` tells whether that went well.
+
+    Args:
+        sandbox: where the program runs.
+        program: Python source.
+        task: its tests; `time_limit_s` is the wall time of each call of a function, of each run of a whole program. Loading
+            has 2 s more.
+        limits: memory, disk, output, processes and descriptors of each job. Its times are added to what the tests may take.
+        same_output: when an output is right, for whole programs.
+
+    Raises:
+        UserError: the task's tests cannot be understood (`InvalidTest`), or its language is not supported.
+        SandboxUnavailable: the sandbox cannot run the program, also at a second attempt.
+    """
+    if task.language != "python":
+        raise UserError(f"Programs in {task.language} cannot be tested yet; use language 'python'.")
+    if task.kind == "program":
+        return await test_program(sandbox, program, task, limits, same_output)
+    return await test_function(sandbox, program, task, limits)

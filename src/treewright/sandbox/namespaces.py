@@ -1,0 +1,109 @@
+"""The strong sandbox: each run in its own user, mount, process and IPC namespaces, inside a jail without network or files.
+
+`jail` makes the place with bubblewrap, `zygote` is the warm interpreter in it, `child` what it does for each run, `seccomp` the
+system calls that are left. A run sees the interpreter, its packages and the system's libraries read-only, and one folder of its
+own in memory; it has no capability, no network, no other process to see or signal, and by default cannot make one. When it
+ends, whatever it started ends with it.
+
+Linux on x86_64 or aarch64 with user namespaces, as root or not.
+
+**Not covered**: a fault of the kernel in the system calls that remain, side channels of the processor between runs, timing, and
+a program that uses its limits in full. For deliberately hostile code from strangers run all of this in a virtual machine.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Self
+
+from treewright.sandbox import jail, seccomp, wire
+from treewright.sandbox.base import Job, Process
+from treewright.sandbox.interpreter import find
+from treewright.sandbox.jail import Jail
+from treewright.sandbox.launcher import Launcher
+from treewright.sandbox.slot import Blueprint, Slot, open_slot
+from treewright.sandbox.slots import Slots
+from treewright.sandbox.syscalls import Machine, this_machine
+
+_SLOT_USERS = 61000  # as root, slot n runs as user 61000 + n: nobody's, and never root
+_INODES = 4096
+
+
+class NamespaceSandbox:
+    """Runs jobs in namespaces of their own. See the module for what that covers.
+
+    Args:
+        python: an interpreter (3.10 or newer) or the folder of a virtual environment, whose packages the programs get.
+            Default: the host's own.
+        warm: names of packages to import before any run, so that no run waits for them ("numpy", "pandas").
+        slots: zygotes that are kept, started when they are needed; each takes many runs at once. Default: one a processor.
+        tools: prefixes (folders with a `bin`) of more languages for `Job.command`, besides what is in /usr.
+    """
+
+    def __init__(
+        self, *, python: Path | None = None, warm: tuple[str, ...] = (), slots: int | None = None, tools: tuple[Path, ...] = ()
+    ) -> None:
+        self._bwrap = jail.find_bwrap()
+        self._interpreter = find(python)
+        self._warm, self._tools = warm, tools
+        self._filters = filters(this_machine())
+        self._slots = Slots(self._open_shared, self._open_own, slots or os.cpu_count() or 1)
+        self._launcher = Launcher(self._slots, alone=_alone)
+
+    @property
+    def level(self) -> str:
+        """Always "namespaces"."""
+        return "namespaces"
+
+    def start(self, job: Job) -> AbstractAsyncContextManager[Process]:
+        """Run `job` until the block is left. See `Sandbox.start`."""
+        return self._launcher.run(job)
+
+    def close(self) -> None:
+        """End all jails. Also done when this object is collected, and by the kernel when the host dies."""
+        self._slots.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open_shared(self, number: int) -> Slot:
+        return self._open(number, Jail(self._interpreter))
+
+    def _open_own(self, number: int) -> Slot:
+        return self._open(number, Jail(self._interpreter, full=True, tools=self._tools))
+
+    def _open(self, number: int, place: Jail) -> Slot:
+        config: wire.Config = {
+            "level": self.level,
+            "path": jail.path(self._interpreter),
+            "warm": list(self._warm),
+            "user": _SLOT_USERS + number if os.getuid() == 0 else -1,
+            "proc": place.full,
+            "inodes": _INODES,
+            "readable": [],
+            "filters": self._filters,
+            "only_itself": "",
+        }
+        return open_slot(Blueprint(lambda control: jail.arguments(self._bwrap, place, control), config))
+
+
+def filters(machine: Machine) -> dict[str, list[str]]:
+    """Kind of run -> its system call filters, with notification and without, in base64."""
+    kinds = {"default": (False, False), "processes": (True, False), "commands": (False, True)}
+    return {
+        kind: [
+            base64.b64encode(seccomp.allow_list(machine, processes=processes, commands=commands, notify=notify)).decode()
+            for notify in (True, False)
+        ]
+        for kind, (processes, commands) in kinds.items()
+    }
+
+
+def _alone(job: Job) -> bool:
+    return bool(job.command or job.limits.processes)

@@ -1,0 +1,156 @@
+"""One run in a slot while it lasts: its streams, its channel, its limits and its end, as seen from the host.
+
+No task of its own: the event loop calls back when a pipe can be read, when the zygote reports, when time is up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Literal
+
+from treewright.sandbox import wire
+from treewright.sandbox.base import ChannelClosed, Exit, Job
+from treewright.sandbox.channel import Channel
+from treewright.sandbox.endings import exit_of
+from treewright.sandbox.parcel import Parcel
+
+_CHUNK = 1 << 16
+_LAST_WORD_S = 5.0  # for a zygote to report a run it was told to kill
+Cause = Literal["timeout", "output", "killed"]
+
+
+class Run:
+    """A started job: the `Process` that the hardened sandboxes give out.
+
+    Args:
+        job: what runs.
+        parcel: the open ends; closed by `close`.
+        broken: called when the zygote does not answer any more.
+        memory_kills: how often the kernel has killed for want of memory in the run's slot, where that can be known.
+    """
+
+    def __init__(self, job: Job, parcel: Parcel, *, broken: Callable[[], None], memory_kills: Callable[[], int]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._job, self._parcel, self._broken = job, parcel, broken
+        self._memory_kills, self._kills_before = memory_kills, memory_kills()
+        self._started = time.monotonic()
+        self._ended: asyncio.Future[Exit] = self._loop.create_future()
+        self._cause: Cause | None = None
+        self._kept = {parcel.output: bytearray(), parcel.errors: bytearray()}
+        self._channel = Channel(parcel.channel) if parcel.channel else None
+        for descriptor in self._kept:
+            self._loop.add_reader(descriptor, self._read, descriptor)
+        self._loop.add_reader(parcel.line, self._reported)
+        self._timer = self._loop.call_later(job.limits.wall_s, self._end, "timeout")
+
+    def _read(self, descriptor: int) -> bool:
+        """Take what is there. False at the end of the stream, when nothing is there now, and once the cap is reached."""
+        kept = self._kept[descriptor]
+        room = self._job.limits.output_kb * 1024 - len(kept)
+        try:
+            piece = os.read(descriptor, min(_CHUNK, room + 1))
+        except BlockingIOError:
+            return False
+        kept += piece[:room]
+        if not piece or len(piece) > room:
+            self._loop.remove_reader(descriptor)
+        if len(piece) > room:
+            self._end("output")
+            return False
+        return bool(piece)
+
+    def _end(self, cause: Cause) -> None:
+        """Have the zygote kill it, by hanging up our half of its line."""
+        if self._cause or self._ended.done():
+            return
+        self._cause = cause
+        with suppress(OSError):
+            self._parcel.line.shutdown(socket.SHUT_WR)
+        self._timer.cancel()
+        self._timer = self._loop.call_later(_LAST_WORD_S, self._broken)
+
+    def _reported(self) -> None:
+        """The zygote's report, or the end of its line without one because it is gone."""
+        try:
+            data = self._parcel.line.recv(wire.MAX_PACKET)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        report: wire.Report | None = json.loads(data) if data else None
+        self._loop.remove_reader(self._parcel.line)
+        self._timer.cancel()
+        for descriptor in self._kept:
+            while self._read(descriptor):
+                pass
+            self._loop.remove_reader(descriptor)
+        stdout, stderr = (bytes(kept) for kept in self._kept.values())
+        wall_s = time.monotonic() - self._started
+        memory = self._memory_kills() > self._kills_before
+        self._ended.set_result(exit_of(report, self._cause, self._job, stdout, stderr, wall_s, memory=memory))
+        if report is None:
+            self._broken()
+
+    async def send(self, frame: bytes) -> None:
+        """Send one frame. See `Process.send`."""
+        await self._open_channel().send(frame)
+
+    async def receive(self, max_bytes: int = 1 << 20) -> bytes:
+        """The next frame. See `Process.receive`."""
+        return await self._open_channel().receive(max_bytes)
+
+    def _open_channel(self) -> Channel:
+        if self._channel is None:
+            raise ChannelClosed("the job has no channel")
+        return self._channel
+
+    async def wait(self) -> Exit:
+        """How the job ended. See `Process.wait`."""
+        return await asyncio.shield(self._ended)
+
+    def kill(self) -> None:
+        """End the job. See `Process.kill`."""
+        self._end("killed")
+
+    async def close(self) -> None:
+        """Kill it, wait until it is gone, give everything back. A cancellation is raised again afterwards."""
+        self.kill()
+        cancelled: asyncio.CancelledError | None = None
+        while not self._ended.done():
+            try:
+                await asyncio.wait([self._ended])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if self._channel:
+            self._channel.close()
+        self._parcel.ours.close()
+        if cancelled:
+            raise cancelled
+
+
+class NeverRan:
+    """A job that could not be started this time: a `Process` with nothing behind it."""
+
+    def __init__(self, detail: str) -> None:
+        self._exit = Exit("unavailable", detail=detail)
+
+    async def send(self, frame: bytes) -> None:
+        """Refuse."""
+        raise ChannelClosed("the job was never started")
+
+    async def receive(self, max_bytes: int = 1 << 20) -> bytes:
+        """Refuse."""
+        raise ChannelClosed("the job was never started")
+
+    async def wait(self) -> Exit:
+        """Why not."""
+        return self._exit
+
+    def kill(self) -> None:
+        """Nothing to end."""

@@ -1,0 +1,208 @@
+"""One job of the `process` adapter while it runs: its streams, its channel, its limits and its end.
+
+No task of its own: the event loop calls back when a pipe can be read, when the process has ended, when time is up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import resource
+import signal
+import socket
+import subprocess
+import time
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from treewright.sandbox.base import ChannelClosed, Exit, Job, Limits
+from treewright.sandbox.leftovers import Mark, new_mark, sweep
+from treewright.sandbox.verdicts import Ending, outcome
+
+_MIB = 1 << 20
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptors:
+    """The host's ends: the program's text, the gate to open, standard output and error, and the channel if there is one."""
+
+    program: int
+    gate: int
+    output: int
+    errors: int
+    channel: socket.socket | None
+
+
+class Running:
+    """A started job: the `Process` that `ProcessSandbox` gives out."""
+
+    def __init__(self, child: subprocess.Popen[bytes], job: Job, descriptors: Descriptors, *, closing: ExitStack) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._child, self._job, self._descriptors, self._closing = child, job, descriptors, closing
+        self._started = time.monotonic()
+        self._ended: asyncio.Future[Exit] = self._loop.create_future()
+        self._cause: Literal["timeout", "output", "killed"] | None = None
+        self._received = bytearray()
+        self._streams = {descriptors.output: bytearray(), descriptors.errors: bytearray()}
+        self._mark = new_mark()
+        pidfd = os.pidfd_open(child.pid)
+        closing.callback(os.close, pidfd)
+        self._watch(pidfd)
+        with suppress(ProcessLookupError):
+            set_limits(child.pid, job.limits, self._mark, command=bool(job.command))
+        with suppress(BrokenPipeError):
+            os.write(descriptors.gate, b"!")
+
+    def _watch(self, pidfd: int) -> None:
+        for descriptor in self._streams:
+            os.set_blocking(descriptor, False)
+            self._loop.add_reader(descriptor, self._read, descriptor)
+            self._closing.callback(self._loop.remove_reader, descriptor)
+        self._loop.add_reader(pidfd, self._finish, pidfd)
+        self._closing.callback(self._loop.remove_reader, pidfd)
+        timer = self._loop.call_later(self._job.limits.wall_s, self._end, "timeout")
+        self._closing.callback(timer.cancel)
+
+    def _read(self, descriptor: int) -> bool:
+        """Take what is there. False at the end of the stream, when nothing is there now, and once the cap is reached."""
+        kept = self._streams[descriptor]
+        room = self._job.limits.output_kb * 1024 - len(kept)
+        try:
+            piece = os.read(descriptor, min(_CHUNK, room + 1))
+        except BlockingIOError:
+            return False
+        if not piece:
+            self._loop.remove_reader(descriptor)
+        kept += piece[:room]
+        if len(piece) > room:
+            self._loop.remove_reader(descriptor)
+            self._end("output")
+            return False
+        return bool(piece)
+
+    def _end(self, cause: Literal["timeout", "output", "killed"]) -> None:
+        if self._ended.done():
+            return
+        self._cause = self._cause or cause
+        self._kill_group()
+
+    def _kill_group(self) -> None:
+        # The leader is not reaped before `_finish`, so its number cannot belong to anyone else yet.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._child.pid, signal.SIGKILL)
+
+    def _finish(self, pidfd: int) -> None:
+        self._loop.remove_reader(pidfd)
+        self._kill_group()
+        try:
+            _, status, used = os.wait4(self._child.pid, 0)
+        except ChildProcessError:  # somebody else in the host reaped it
+            status, used = 0, None
+        self._child.returncode = os.waitstatus_to_exitcode(status)  # reaped here, for wait4 also tells what was used
+        if self._mark:
+            sweep(self._child.pid, self._mark)
+        for descriptor in self._streams:
+            while self._read(descriptor):
+                pass
+        if self._descriptors.channel:
+            # What it sent stays readable; then comes the end, even if an unknown descendant still holds the other side.
+            with suppress(OSError):
+                self._descriptors.channel.shutdown(socket.SHUT_RDWR)
+        self._ended.set_result(self._outcome(self._child.returncode, used))
+
+    def _outcome(self, code: int, used: resource.struct_rusage | None) -> Exit:
+        peak = used.ru_maxrss if used else 0
+        if peak <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
+            peak = 0  # subtle: a child starts with its parent's figure, which says nothing of the child
+        ending = Ending(
+            code=code,
+            cause=self._cause,
+            reached=os.pread(self._descriptors.program, 1, 0) == b"!",
+            stdout=bytes(self._streams[self._descriptors.output]),
+            stderr=bytes(self._streams[self._descriptors.errors]),
+            wall_s=time.monotonic() - self._started,
+            cpu_s=used.ru_utime + used.ru_stime if used else 0.0,
+            memory_mb=peak / 1024,
+        )
+        return outcome(ending, self._job.limits)
+
+    async def send(self, frame: bytes) -> None:
+        """Send one frame. See `Process.send`."""
+        if self._descriptors.channel is None or self._ended.done():
+            raise ChannelClosed("the job has no channel, or has ended")
+        try:
+            await self._loop.sock_sendall(self._descriptors.channel, len(frame).to_bytes(4, "big") + frame)
+        except OSError as error:
+            raise ChannelClosed("the job no longer reads") from error
+
+    async def receive(self, max_bytes: int = 1 << 20) -> bytes:
+        """The next frame. See `Process.receive`."""
+        await self._fill(4)
+        length = int.from_bytes(self._received[:4], "big")
+        if length > max_bytes:
+            raise ChannelClosed(f"a frame of {length} bytes, more than {max_bytes}")
+        await self._fill(4 + length)
+        frame = bytes(self._received[4 : 4 + length])
+        del self._received[: 4 + length]
+        return frame
+
+    async def _fill(self, size: int) -> None:
+        if self._descriptors.channel is None:
+            raise ChannelClosed("the job has no channel")
+        while len(self._received) < size:
+            try:
+                piece = await self._loop.sock_recv(self._descriptors.channel, _CHUNK)
+            except OSError as error:
+                raise ChannelClosed("the job is gone") from error
+            if not piece:
+                raise ChannelClosed("the job closed its channel")
+            self._received += piece
+
+    async def wait(self) -> Exit:
+        """How the job ended. See `Process.wait`."""
+        return await asyncio.shield(self._ended)
+
+    def kill(self) -> None:
+        """End the job. See `Process.kill`."""
+        self._end("killed")
+
+    async def close(self) -> None:
+        """Kill what is left, wait until it is gone, give everything back. A cancellation is raised again afterwards."""
+        self.kill()
+        cancelled: asyncio.CancelledError | None = None
+        while not self._ended.done():
+            try:
+                await asyncio.wait([self._ended])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        self._closing.close()
+        if cancelled:
+            raise cancelled
+
+
+def set_limits(pid: int, limits: Limits, mark: Mark | None, *, command: bool) -> None:
+    """Hold process `pid` to `limits`.
+
+    Raises:
+        ProcessLookupError: it is gone.
+    """
+    memory = limits.memory_mb * _MIB
+    seconds = max(1, math.ceil(limits.cpu_s))
+    wanted = [
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_CPU, seconds, seconds + 1),
+        (resource.RLIMIT_FSIZE, limits.disk_mb * _MIB, limits.disk_mb * _MIB),
+        (resource.RLIMIT_NOFILE, limits.files, limits.files),
+        # Runtimes such as Java's and V8 reserve far more address space than they use, so commands are held to private memory.
+        (resource.RLIMIT_DATA if command else resource.RLIMIT_AS, memory, memory),
+    ]
+    if mark:
+        wanted.append((resource.RLIMIT_MSGQUEUE, *mark))
+    for kind, soft, hard in wanted:
+        _, most = resource.prlimit(pid, kind)
+        if most != resource.RLIM_INFINITY:
+            soft, hard = min(soft, most), min(hard, most)
+        resource.prlimit(pid, kind, (soft, hard))

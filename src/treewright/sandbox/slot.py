@@ -1,0 +1,165 @@
+"""A slot: one zygote in its jail, from its start to its end, as the host sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from treewright.core.errors import SandboxUnavailable
+from treewright.sandbox import jail, wire
+
+_START_S = 60.0
+_END_S = 3.0
+_MAX_TRUSTED = 16
+Command = Callable[[int], list[str]]  # descriptor of the control socket -> what to run
+
+
+class Gone(Exception):
+    """The zygote is dead or hung up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """How to start a slot.
+
+    Args:
+        command: the program that ends up as the zygote.
+        config: what the zygote is told first.
+        adopt: called with the new process's id before the zygote is told anything: puts it into a cgroup.
+    """
+
+    command: Command
+    config: wire.Config
+    adopt: Callable[[int], None] | None = None
+
+
+class Slot:
+    """A zygote that is ready. Use `open` to start one."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, ready: wire.Ready) -> None:
+        self._process = process
+        self._control = control
+        self._trusted: set[str] = set()
+        self.ready = ready
+        self.runs = 0  # in it at the moment
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process is still there."""
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Process id of the jail's outermost process."""
+        return self._process.pid
+
+    def memory_kills(self) -> int:
+        """How often the kernel has ended something in it for want of memory; always 0 where that is not known."""
+        return 0
+
+    def needs(self, trusted: str) -> bool:
+        """Whether the text with this hash must be sent along."""
+        return trusted not in self._trusted
+
+    def keeps(self, trusted: str) -> bool:
+        """Whether the zygote would keep one more compiled text, or has this one."""
+        return trusted in self._trusted or len(self._trusted) < _MAX_TRUSTED
+
+    def submit(self, request: wire.Request, descriptors: Sequence[int]) -> None:
+        """Ask for a run.
+
+        Raises:
+            BlockingIOError: the zygote has not yet taken the earlier requests.
+            Gone: there is no zygote any more.
+        """
+        try:
+            socket.send_fds(self._control, [wire.pack(request)], descriptors)
+        except BlockingIOError:
+            raise
+        except (BrokenPipeError, ConnectionError) as error:
+            raise Gone from error
+        if request["trusted"]:
+            self._trusted.add(request["trusted"])
+
+    def close(self) -> None:
+        """End it and every run in it, and wait until it is gone."""
+        self._control.close()
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        _close_streams(self._process)
+
+
+def open_slot(blueprint: Blueprint) -> Slot:
+    """Start a zygote and wait until it is ready (some 50 ms, more with warm imports). Blocks.
+
+    The kernel kills the jail when the *thread* that calls this ends: call it from one that lives as long as the sandbox.
+
+    Raises:
+        SandboxUnavailable: it did not start; the message says why.
+        OSError: the host is out of processes or descriptors.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs, contextlib.ExitStack() as undo:
+        undo.callback(ours.close)
+        process = _popen(blueprint.command(theirs.fileno()), theirs.fileno())
+        undo.callback(_end, process)
+        theirs.close()
+        if blueprint.adopt:
+            blueprint.adopt(process.pid)
+        ready = _greet(ours, blueprint.config)
+        if ready is None or ready["error"]:
+            raise SandboxUnavailable(_reason(process, ready))
+        ours.setblocking(False)
+        undo.pop_all()
+    return Slot(process, ours, ready)
+
+
+def _popen(command: list[str], control: int) -> subprocess.Popen[bytes]:
+    # subtle: pipes, since the interpreter remembers whether its standard streams can seek, and the runs' mostly cannot
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        pass_fds=[control],
+        env=jail.environment(),
+        start_new_session=True,
+    )
+
+
+def _greet(control: socket.socket, config: wire.Config) -> wire.Ready | None:
+    control.settimeout(_START_S)
+    try:
+        control.send(wire.pack(config))
+        answer, _ = wire.receive(control)
+    except OSError:
+        return None
+    ready: wire.Ready | None = answer
+    return ready
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    _close_streams(process)
+
+
+def _close_streams(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream:
+            stream.close()
+
+
+def _reason(process: subprocess.Popen[bytes], ready: wire.Ready | None) -> str:
+    if ready:
+        return f"The sandbox could not be set up: {ready['error']}."
+    process.kill()
+    said = os.read(process.stdout.fileno(), 4096).decode(errors="replace").strip() if process.stdout else ""
+    return f"The sandbox did not start: {said.splitlines()[-1] if said else 'it ended without a word'}."

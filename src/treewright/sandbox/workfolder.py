@@ -1,0 +1,59 @@
+"""The private working folder of one job of the `process` adapter."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import shutil
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from treewright.core.errors import SandboxUnavailable
+from treewright.sandbox.base import Exit
+
+# Shortages of the host that may be over in a moment, as against a folder that cannot be used at all.
+TRANSIENT = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
+
+
+@asynccontextmanager
+async def work_folder(parent: Path | None, files: Mapping[str, bytes]) -> AsyncIterator[Path | Exit]:
+    """A new folder under `parent` that holds `files`; an `Exit` if the host is short of something; removed afterwards.
+
+    Raises:
+        SandboxUnavailable: no folder can be made there.
+    """
+    folder: Path | None = None
+    try:
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="treewright-", dir=parent)).resolve()
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
+        except OSError as error:
+            if error.errno not in TRANSIENT:
+                place = error.filename or parent or "the folder for temporary files"
+                raise SandboxUnavailable(f"The sandbox cannot write to {place}: {error.strerror}.") from error
+            yield Exit("unavailable", detail=f"the host cannot make a working folder: {error.strerror}")
+            return
+        yield folder
+    finally:
+        if folder is not None:
+            await _remove(folder)
+
+
+async def _remove(folder: Path) -> None:
+    try:
+        folder.rmdir()  # nearly always empty
+    except OSError:
+        await asyncio.shield(asyncio.to_thread(_remove_tree, folder))
+
+
+def _remove_tree(folder: Path) -> None:
+    """Remove what a hostile program may have made: folders without permissions, or nested deeper than Python can recurse."""
+    try:
+        shutil.rmtree(folder)
+    except (OSError, RecursionError):
+        subprocess.run(["/bin/chmod", "-R", "u+rwx", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)
+        subprocess.run(["/bin/rm", "-rf", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)

@@ -1,0 +1,276 @@
+"""The warm interpreter of one slot: imports the usual modules once, then makes one child in its own namespaces for each run.
+
+Runs inside the jail (see `jail`), standard library only, in the interpreter that the programs get. It holds no secrets: the
+host's environment and files are not there, and program texts go past it unread, in descriptors that only the child opens.
+One thread and no event loop but `poll`, so that `fork` is safe. It
+
+- starts a child for each `Request` and is its parent: the exit status and the processor time come from the kernel;
+- watches the processor clock of each child, which no signal mask or patched clock in the child can touch;
+- kills a child when the host hangs up that run's socket, and everything when the host hangs up the slot's.
+
+A trusted text is compiled once and kept by its hash; untrusted text is never looked at here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import gc
+import importlib
+import os
+import platform
+import select
+import signal
+import socket
+import sys
+import time
+from dataclasses import dataclass
+from types import CodeType
+from typing import NoReturn
+
+from treewright.sandbox import child, linux, wire
+
+_CONTROL = 4
+_NOTIFICATION_RECEIVE, _NOTIFICATION_BYTES = 0xC0502100, 80
+_USUAL = """
+abc argparse array ast base64 bisect calendar cmath collections collections.abc contextlib copy csv dataclasses datetime
+decimal enum fractions functools hashlib heapq inspect io itertools json keyword linecache math numbers operator os.path
+pathlib pickle pprint queue random re shlex shutil statistics string struct tempfile textwrap threading time traceback types
+typing unicodedata uuid warnings weakref zlib
+"""
+
+
+def main(control: int) -> NoReturn:
+    """Serve the slot whose control socket is descriptor `control`, until the host hangs up."""
+    line = _take_places(control)
+    config, _ = wire.receive(line)
+    if config is None:
+        os._exit(0)
+    ready = _get_ready(config)
+    line.send(wire.pack(ready))
+    if ready["error"]:
+        os._exit(1)
+    Zygote(line, config).serve()
+
+
+def _take_places(control: int) -> socket.socket:
+    """Keep descriptors 0 to 4 taken for good: what arrives for a run is then always above what the run's own will be."""
+    spare = fcntl.fcntl(control, fcntl.F_DUPFD_CLOEXEC, 10)
+    if control > _CONTROL:
+        os.close(control)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nothing, 3)
+    os.dup2(spare, _CONTROL, inheritable=False)
+    os.close(spare)
+    if nothing != 3:
+        os.close(nothing)
+    return socket.socket(fileno=_CONTROL)
+
+
+def _get_ready(config: wire.Config) -> wire.Ready:
+    version = platform.python_version()
+    try:
+        _become(config)
+    except OSError as error:
+        return {"error": str(error), "python": version, "cold": []}
+    sys.path[:] = config["path"]
+    cold = []
+    for name in [*_USUAL.split(), *config["warm"]]:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            if name in config["warm"]:
+                cold.append(f"{name}: {error}")
+    gc.collect()
+    gc.freeze()  # else the first collection in every child would touch, and so copy, every page
+    return {"error": "", "python": version, "cold": cold}
+
+
+def _become(config: wire.Config) -> None:
+    """From root to the slot's user, which also ends every capability; then die with the jail's own parent."""
+    if config["proc"] and os.getuid() == 0:
+        # subtle: the kernel lets a run mount its own /proc only where one is fully visible, and bwrap covers these for root
+        for name in ("sys", "sysrq-trigger", "irq", "bus"):
+            with contextlib.suppress(OSError):
+                linux.unmount(f"/proc/{name}")
+    user = config["user"]
+    if user >= 0:
+        os.setgroups([])
+        os.setresgid(user, user, user)
+        os.setresuid(user, user, user)
+        linux.allow_own_proc_files()
+    linux.die_with_parent()
+
+
+@dataclass
+class Run:
+    """One child and what is known about it."""
+
+    pid: int
+    pidfd: int
+    line: socket.socket  # to the host
+    report: socket.socket  # from the child, before it starts the program
+    cpu_s: float
+    look_at: float  # monotonic time of the next look at its processor clock
+    listener: int = -1
+    over_cpu: bool = False
+    denied: int = -1
+    failed: str = ""
+
+
+class Zygote:
+    """The loop that starts, watches and reaps runs."""
+
+    def __init__(self, control: socket.socket, config: wire.Config) -> None:
+        self._control = control
+        self._config = config
+        self._codes: dict[str, CodeType] = {}
+        self._poll = select.poll()
+        self._runs: dict[int, Run] = {}  # by each descriptor that belongs to it
+        self._user = (os.getuid(), os.getgid())
+        self._cores = len(os.sched_getaffinity(0))
+        isolated = linux.NEW_USER | linux.NEW_MOUNT | linux.NEW_PID | linux.NEW_IPC
+        self._flags = isolated if config["level"] == "namespaces" else 0
+
+    def serve(self) -> NoReturn:
+        """Until the host hangs up; then end every run and leave."""
+        self._poll.register(_CONTROL, select.POLLIN)
+        while True:
+            ready = [descriptor for descriptor, _ in self._poll.poll(self._pause())]
+            for descriptor in ready:
+                if descriptor in self._runs:  # else it went with its run a moment ago
+                    self._attend(self._runs[descriptor], descriptor)
+            if _CONTROL in ready:  # last: a new run's descriptors may have numbers that were closed just now
+                self._take_request()
+            self._look_at_clocks()
+
+    def _take_request(self) -> None:
+        request, descriptors = wire.receive(self._control)
+        if request is None:
+            for run in self._runs.values():
+                self._kill(run)
+            os._exit(0)
+        line = socket.socket(fileno=descriptors[0])
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            pid = self._fork(request, descriptors[1:], theirs)
+            pidfd = os.pidfd_open(pid)
+        except (OSError, SyntaxError, ValueError) as error:
+            ours.close()
+            _send(line, _report(failed=str(error)))
+            return
+        finally:
+            theirs.close()
+            for descriptor in descriptors[1:]:
+                os.close(descriptor)
+        run = Run(pid, pidfd, line, ours, request["limits"]["cpu_s"], look_at=0.0)
+        for descriptor in (pidfd, line.fileno(), ours.fileno()):
+            self._watch(run, descriptor)
+
+    def _fork(self, request: wire.Request, descriptors: list[int], report: socket.socket) -> int:
+        payload = descriptors.pop() if request["payload_bytes"] else None
+        code = None
+        if request["trusted"]:
+            if request["has_text"] and payload is not None:
+                text = os.pread(payload, request["text_bytes"], 0)
+                self._codes[request["trusted"]] = compile(text, "guest.py", "exec", dont_inherit=True)
+            code = self._codes[request["trusted"]]
+        setup = child.Setup(request, self._config, code, descriptors, payload, report.fileno(), self._user)
+        try:
+            return linux.fork_into(self._flags, lambda: child.run(setup))
+        finally:
+            if payload is not None:
+                os.close(payload)
+
+    def _watch(self, run: Run, descriptor: int) -> None:
+        self._runs[descriptor] = run
+        self._poll.register(descriptor, select.POLLIN)
+
+    def _unwatch(self, descriptor: int) -> None:
+        if self._runs.pop(descriptor, None) is not None:
+            self._poll.unregister(descriptor)
+
+    def _attend(self, run: Run, descriptor: int) -> None:
+        if descriptor == run.pidfd:
+            self._reap(run)
+        elif descriptor == run.line.fileno():  # the host says kill, or is gone
+            self._unwatch(descriptor)
+            self._kill(run)
+        elif descriptor == run.listener:
+            self._deny(run)
+        else:
+            self._hear(run)
+
+    def _hear(self, run: Run) -> None:
+        """The child passed its listener, or says why it could not start; either way, or when it died, that line is over."""
+        data, descriptors, _, _ = socket.recv_fds(run.report, 2048, 1)
+        self._unwatch(run.report.fileno())
+        if descriptors:
+            run.listener = descriptors[0]
+            self._watch(run, run.listener)
+        elif data and data != b"+":
+            run.failed = data.decode(errors="replace")
+
+    def _deny(self, run: Run) -> None:
+        notification = bytearray(_NOTIFICATION_BYTES)
+        with contextlib.suppress(OSError):  # it was killed while it waited
+            fcntl.ioctl(run.listener, _NOTIFICATION_RECEIVE, notification)
+            run.denied = int.from_bytes(notification[16:20], sys.byteorder)
+        self._unwatch(run.listener)
+        self._kill(run)
+
+    def _kill(self, run: Run) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(run.pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
+
+    def _reap(self, run: Run) -> None:
+        _, status, usage = os.wait4(run.pid, 0)
+        if run.report.fileno() in self._runs:
+            self._hear(run)
+        report = _report(run, status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+        for descriptor in (run.pidfd, run.line.fileno(), run.listener):
+            self._unwatch(descriptor)
+        os.close(run.pidfd)
+        if run.listener >= 0:
+            os.close(run.listener)
+        run.report.close()
+        _send(run.line, report)
+
+    def _pause(self) -> int | None:
+        """Milliseconds until the next look at a clock."""
+        if not self._runs:
+            return None
+        first = min(run.look_at for run in self._runs.values())
+        return max(0, int((first - time.monotonic()) * 1000) + 1)
+
+    def _look_at_clocks(self) -> None:
+        """End the runs whose threads together used up their processor time; look again when the others could have."""
+        now = time.monotonic()
+        for descriptor, run in list(self._runs.items()):
+            if descriptor != run.pidfd or run.look_at > now:
+                continue
+            try:
+                left = run.cpu_s - time.clock_gettime((~run.pid << 3) | 2)
+            except OSError:  # it has just ended
+                left = 1.0
+            run.look_at = now + max(0.01, left / self._cores)
+            if left <= 0:
+                run.over_cpu = True
+                self._kill(run)
+
+
+def _report(run: Run | None = None, status: int = 0, cpu_s: float = 0.0, memory_kb: int = 0, failed: str = "") -> wire.Report:
+    return {
+        "status": status,
+        "cpu_s": cpu_s,
+        "memory_kb": memory_kb,
+        "over_cpu": run.over_cpu if run else False,
+        "denied": run.denied if run else -1,
+        "failed": run.failed if run else failed,
+    }
+
+
+def _send(line: socket.socket, report: wire.Report) -> None:
+    with contextlib.suppress(OSError):  # the host no longer listens
+        line.send(wire.pack(report))
+    line.close()
