@@ -120,6 +120,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def wind_up(self, left: list[asyncio.Task[Any]]) -> None:
         """Cancel the tasks that are left, so that a run that failed says why and nothing else."""
         self._on_idle = None
+        self._turns = 0
         for task in left:
             task.cancel()
         with suppress(Stuck):

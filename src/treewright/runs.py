@@ -33,12 +33,12 @@ from treewright.models.factory import build
 from treewright.models.metered import Metered, free
 from treewright.models.prices import pricing
 from treewright.models.recorded import Recorded
-from treewright.models.throttled import throttled
+from treewright.models.throttled import Throttled
 from treewright.sandbox.base import Sandbox
 from treewright.sandbox.harness import Report, run_tests
 from treewright.strategies.baselines.resample import direct, resample
 from treewright.strategies.codetree import CodeTree
-from treewright.strategies.codetree_presets import PRESETS, Preset, codetree, codetree_bfs, codetree_dfs, strategy_list
+from treewright.strategies.codetree_presets import Preset, codetree, codetree_bfs, codetree_dfs, preset_named, strategy_list
 from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
 
 #: The papers' budget: programs written and run.
@@ -84,7 +84,7 @@ class RunSpec:
     preset: Preset = "recommended"
     without: Sequence[str] = ()
     limits: Limits = Limits(executions=EXECUTIONS)  # noqa: RUF009 - a frozen value
-    parallel: int = 4
+    parallel: int = 1
     seed: int = 0
     sandbox: str = "auto"
     base_url: str | None = None
@@ -143,6 +143,7 @@ class Run:
         id: in the journal.
         spec: what is run.
         budget: what may be spent, and was.
+        tree: its nodes as they are now.
     """
 
     def __init__(
@@ -151,6 +152,7 @@ class Run:
         self.id = run_id
         self.spec = spec
         self.budget = Budget(spec.limits, past.spent)
+        self.tree = past.tree
         self._past = past
         self._journal = journal
         self._sinks = tuple(sinks)
@@ -170,7 +172,7 @@ class Run:
         """
         end = self._past.end
         if end is not None and end.finished and not self._more_allowed():
-            return self._solution(end, self._past.tree)
+            return self._solution(end, self.tree)
         async with AsyncExitStack() as stack:
             sandbox = await _sandbox(self.spec.sandbox, stack)
             adapter = await stack.enter_async_context(
@@ -180,10 +182,10 @@ class Run:
             strategy = STRATEGIES[self.spec.strategy](self.spec, self._model(adapter), self._test(sandbox))
             try:
                 result = await search(
-                    strategy, budget=self.budget, parallel=self.spec.parallel, emit=self._emit, tree=self._past.tree
+                    strategy, budget=self.budget, parallel=self.spec.parallel, emit=self._emit, tree=self.tree
                 )
             except TreewrightError as fault:
-                await self._end(await strategy.answer(self._past.tree), str(fault), finished=False)
+                await self._end(await strategy.answer(self.tree), str(fault), finished=False)
                 raise
             return await self._ended(result)
 
@@ -224,7 +226,7 @@ class Run:
         if known is None and self.spec.limits.dollars is not None:
             raise UserError(f"no price is known for {self.spec.model}: limit tokens=… instead of usd=…")
         metered = Metered(adapter, self.budget, self._emit, count(self._past.last_call + 1), known or free)
-        return Recorded(throttled(metered, concurrency=self.spec.parallel), self._past.calls)
+        return Recorded(Throttled(metered, concurrency=self.spec.parallel), self._past.calls)
 
     def _test(self, sandbox: Sandbox) -> Test:
         seats = asyncio.Semaphore(_cores())  # more programs at once than cores would time each other out
@@ -301,8 +303,7 @@ def _check(spec: RunSpec) -> None:
     validate_task(spec.task)
     if spec.strategy not in STRATEGIES:
         raise UserError(f"unknown strategy {spec.strategy!r}: choose one of {', '.join(STRATEGIES)}")
-    if spec.preset not in PRESETS:
-        raise UserError(f"unknown preset {spec.preset!r}: choose one of {', '.join(PRESETS)}")
+    preset_named(spec.preset)
     if spec.without and spec.strategy != "codetree":
         raise UserError(f"{spec.strategy} has no {spec.without[0]} to leave out: only codetree has")
     if spec.parallel < 1:

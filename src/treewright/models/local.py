@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from treewright.core.errors import UserError
 from treewright.models.base import Reply, Request
 from treewright.models.llama import Engine, Loader, check_gguf, load_server
 from treewright.models.weights import default_weights
@@ -44,7 +45,7 @@ class LocalModel:
         load: loads a file; tests pass their own.
 
     Raises:
-        UserError: if `path` is missing or no GGUF file.
+        UserError: if `path` is missing or no GGUF file, or a number is out of range.
     """
 
     def __init__(
@@ -56,6 +57,8 @@ class LocalModel:
         context: int = 8192,
         load: Loader = load_server,
     ) -> None:
+        if min(slots, threads, context) < 1:
+            raise UserError("the local model needs at least one slot, one thread and one token of context")
         if path is not None:
             check_gguf(path)
         self._path = path
@@ -114,6 +117,8 @@ class LocalModel:
             return self._workers
 
     def _answer(self, request: Request, stop: threading.Event) -> Reply:
+        if stop.is_set():  # cancelled just as a slot became free: nobody waits for a reply
+            return Reply("")
         engine = self._engine()
         try:
             return engine.answer(request, stop)

@@ -17,7 +17,7 @@ from itertools import count
 from time import perf_counter
 
 from treewright.core.budget import Budget, Spend
-from treewright.core.errors import BudgetSpent
+from treewright.core.errors import BudgetSpent, TreewrightError
 from treewright.core.events import BudgetChanged, ModelCalled, Sink
 from treewright.models.base import Fault, Model, ModelError, Reply, Request
 from treewright.models.estimates import most_usage
@@ -89,6 +89,10 @@ class Metered:
         except ModelError as error:
             charge = worst if error.fault in _MAYBE_CHARGED else Spend(calls=1)
             call = replace(call, error=f"{error.fault}: {error}")
+            raise
+        except TreewrightError as fault:  # the adapter knows that asking again is no use
+            charge = Spend(calls=1)
+            call = replace(call, error=str(fault))
             raise
         finally:
             self.budget.settle(worst, charge)

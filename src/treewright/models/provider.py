@@ -92,6 +92,8 @@ class ProviderModel:
             return Reply("", most_usage(request, ""), "filter", estimated=True)
         except (AgentRunError, UserError) as error:
             raise provider_faults.translate(error, self._parts, self._server, self._timeout_s) from error
+        except provider_faults.sdk_errors() as error:
+            raise ModelError("server", f"{self.name} failed ({type(error).__name__})") from error
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             # subtle: this is how the library stumbles over replies that are valid HTTP and not the provider's protocol:
             # `choices: []`, HTML with status 200, numbers where texts should be.

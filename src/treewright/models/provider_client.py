@@ -1,4 +1,4 @@
-"""Makes the library's client for a provider or a server: finds the address, the key and the package, or says what is missing."""
+"""Makes the library's client for a provider or a server: finds address, key and package, or says what is missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from treewright.core.errors import ModelUnavailable, UserError
-from treewright.models.provider_names import ProviderName, without_credentials
+from treewright.models.provider_faults import sdk_errors
+from treewright.models.provider_names import SERVERS, ProviderName, server_url, without_credentials
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model as Client
@@ -23,16 +24,16 @@ def address(name: ProviderName, base_url: str | None) -> str | None:
     Raises:
         UserError: if it is no http or https address, or `base_url` is given for another provider than "openai".
     """
-    if name.library not in ("openai-chat", "openai-responses"):
+    if name.library not in SERVERS:
         if base_url is not None:
             raise UserError(f"a base URL goes with openai:NAME only, not with {name.shown}")
         return None
     url = name.base_url or base_url or os.environ.get("OPENAI_BASE_URL") or None
-    if url is None or urlsplit(url).hostname == "api.openai.com":
+    if url is None:
         return None
-    if urlsplit(url).scheme not in ("http", "https") or not urlsplit(url).hostname:
+    if not server_url(url):
         raise UserError(f"the base URL {without_credentials(url)!r} is no address such as http://host:8000/v1")
-    return url
+    return None if urlsplit(url).hostname == "api.openai.com" else url
 
 
 def make(name: ProviderName, server: str | None) -> Client:
@@ -54,10 +55,12 @@ def make(name: ProviderName, server: str | None) -> Client:
     except LibraryUserError as error:
         variables = re.findall(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)`", str(error))
         if variables:
-            raise ModelUnavailable(
-                f"{name.shown} needs a key; set the environment variable {' or '.join(dict.fromkeys(variables))}"
-            ) from error
-        raise UserError(f"{name.shown} cannot be used as a chat model: {_first_line(error)}") from error
+            lacks = "a key" if re.search("KEY|TOKEN", variables[0]) else "an address"
+            choice = " or ".join(dict.fromkeys(variables))
+            raise ModelUnavailable(f"{name.shown} needs {lacks}; set the environment variable {choice}") from error
+        raise UserError(f"{name.shown} cannot be used as a chat model") from error
+    except sdk_errors() as error:
+        raise ModelUnavailable(f"{name.shown} has no usable credentials ({type(error).__name__})") from error
 
 
 def _compatible(name: ProviderName, server: str) -> Client:
@@ -82,7 +85,3 @@ def _install(error: ImportError) -> str:
     if match and match[1] not in _OUR_EXTRA:
         return f"pip install 'pydantic-ai-slim[{match[1]}]'"
     return "pip install 'treewright[providers]'"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [""])[0][:200]

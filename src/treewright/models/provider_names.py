@@ -14,6 +14,9 @@ _NO_CHAT = frozenset({"openai-decisions", "google-decisions", "typesafe", "opena
 #: that takes a seed (Chat Completions); there the library means the Responses API, here "openai-responses".
 _ALIASES = {"openai": "openai-chat", "google-gla": "google", "google-vertex": "google-cloud", "gemini": "google"}
 
+#: Prefixes, as in the library, that can talk to a server by its address.
+SERVERS = ("openai-chat", "openai-responses")
+
 
 @dataclass(frozen=True, slots=True)
 class ProviderName:
@@ -42,16 +45,28 @@ def parse(name: str) -> ProviderName:
     """Take a name apart. It has a known prefix and something after it."""
     prefix, _, rest = name.partition(":")
     library = _ALIASES.get(prefix, prefix)
-    match = re.fullmatch(r"(.+?)@(https?://.+)", rest) if library == "openai-chat" else None
+    match = re.fullmatch(r"(.+?)@([a-z]+://.*)", rest) if library in SERVERS else None
     if match:
         return ProviderName(prefix, library, match[1], match[2])
     return ProviderName(prefix, library, rest, None)
 
 
 def without_credentials(url: str) -> str:
-    """The address without user, password, query and fragment."""
-    parts = urlsplit(url)
+    """The address without user, password, query and fragment; what is no address is not repeated at all."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "..."
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def server_url(url: str) -> bool:
+    """Whether this is the address of a web server."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not close, a port above 65535
+        return False
 
 
 def is_provider(prefix: str) -> bool:
@@ -83,11 +98,11 @@ def known_prefixes() -> tuple[str, ...]:
 
 
 def suggestion(name: str) -> str | None:
-    """The full name of a known model that was written without its prefix."""
-    from pydantic_ai.models import known_model_names
+    """The full name of a model that was written without its prefix, if the price table knows whose it is."""
+    from genai_prices import Usage, calc_price
 
-    for full in known_model_names():
-        prefix, _, model = full.partition(":")
-        if model == name and "/" not in prefix:
-            return full
-    return None
+    try:
+        provider = calc_price(Usage(), name).provider.id
+    except LookupError:
+        return None
+    return f"{provider}:{name}" if provider in known_prefixes() else None

@@ -10,7 +10,7 @@ DEFAULT_ABS = 1e-12
 
 
 class Approx:
-    """Equals what differs from `expected` by at most max(rel * |expected|, abs), number by number in lists, tuples and dicts."""
+    """Equals what differs from `expected` by at most max(rel * |expected|, abs); number by number in lists, tuples, dicts."""
 
     __hash__ = None  # type: ignore[assignment]  # equality is not transitive
 

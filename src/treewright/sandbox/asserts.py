@@ -1,10 +1,10 @@
 """The tests of a task, taken apart: a list of single checks, each with what is needed to judge it.
 
-A test is Python text: asserts one after another, `def check(candidate): ...` as in HumanEval, test functions, or anything else. Each
-assert becomes a check of its own, together with the statements before it that check nothing. A statement that checks and cannot
-be split (a loop, `with raises`, a helper that asserts) is one check, run whole. If all checks of a test are plain calls compared
-with plain data, the host judges them (`compare`); otherwise the test needs a checker (`checker`), which gets the text with each
-assert rewritten so that it reports its two sides.
+A test is Python text: asserts one after another, `def check(candidate): ...` as in HumanEval, test functions, or anything else.
+Each assert becomes a check of its own, together with the statements before it that check nothing. A statement that checks and
+cannot be split (a loop, `with raises`, a helper that asserts) is one check, run whole. If all checks of a test are plain calls
+compared with plain data, the host judges them (`compare`); otherwise the test needs a checker (`checker`), which gets the text
+with each assert rewritten so that it reports its two sides.
 
 Nothing of the text is executed here.
 """
@@ -20,14 +20,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from treewright.core.errors import UserError
-from treewright.core.task import CodeTask
 from treewright.sandbox.compare import Literal, literal
 from treewright.sandbox.encoding import Unsendable, encode
 from treewright.sandbox.expressions import NotPlain, build
 from treewright.sandbox.names import Asserting, bound, imported, loaded, splits, test_calls
 from treewright.sandbox.rewriting import Text
 from treewright.sandbox.values import Reference
-
 
 _MAX_SHOWN = 400
 _MAX_CALL = 1 << 23
@@ -84,10 +82,11 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All checks of a task, and the names of the program that they use."""
+    """All checks of a task, the names of the program that they use, and the modules that they import."""
 
     blocks: tuple[Block, ...]
     names: tuple[str, ...]
+    modules: tuple[str, ...]
 
 
 @lru_cache(maxsize=64)
@@ -100,7 +99,8 @@ def plan(tests: tuple[str, ...], setup: str, entry_point: str) -> Plan:
     prelude = _parsed(setup, "The setup")
     blocks = [_Splitter(source, number, prelude, entry_point) for number, source in enumerate(tests, 1)]
     names = {name for block in blocks for name in block.names}
-    return Plan(tuple(block.block() for block in blocks), tuple(sorted(names)))
+    modules = {module for block in blocks for module in block.modules}
+    return Plan(tuple(block.block() for block in blocks), tuple(sorted(names)), tuple(sorted(modules)))
 
 
 def called_names(test: str) -> frozenset[str]:
@@ -133,10 +133,13 @@ class _Splitter:
         self._entry_point = entry_point
         self._statements, self._aliases = self._body()
         own = bound(self._tree) | bound(prelude)
-        free = loaded(self._tree) - own - vars(builtins).keys()
+        used = loaded(self._tree)
+        free = used - own - vars(builtins).keys() - _MODULES.keys()
         self.names = free | set(self._aliases.values()) | ({entry_point} if entry_point else set())
+        imports = imported(prelude) | imported(self._tree)
+        self.modules = {name.split(".")[0] for name in imports.values()} | (used & _MODULES.keys())
         # A name that the test itself gives a meaning to is not the built-in of that name.
-        self._known = dict.fromkeys(own - self._aliases.keys(), "?") | _MODULES | imported(prelude) | imported(self._tree)
+        self._known = dict.fromkeys(own - self._aliases.keys(), "?") | _MODULES | imports
         self._helpers = Asserting([prelude, self._tree])
 
     def _body(self) -> tuple[list[ast.stmt], dict[str, str]]:

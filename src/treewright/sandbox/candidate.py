@@ -12,11 +12,12 @@ from treewright.sandbox.base import Limits, Sandbox
 from treewright.sandbox.bundle import bundle
 from treewright.sandbox.encoding import encode
 from treewright.sandbox.messages import Loaded, Raised, Reply, read_reply
-from treewright.sandbox.session import Ended, Session, Verdict, session
+from treewright.sandbox.session import MAX_CARRIED, Ended, Session, Verdict, session
 from treewright.sandbox.values import Malformed
 
-GUEST = ("values", "encoding", "guest")
+GUEST = ("values", "encoding", "frames", "guest")
 _MAX_SOURCE = 1 << 24
+START_S = 10.0  # for the interpreter, which is no fault of the program on a busy machine
 _MAX_STDOUT = 1 << 16
 
 
@@ -36,6 +37,11 @@ class LoadFailed(Exception):
         super().__init__(detail)
         self.verdict: Verdict = verdict
         self.detail = detail
+
+
+def raised_verdict(raised: Raised) -> Verdict:
+    """The verdict on a test whose call raised an exception."""
+    return "memory" if "MemoryError" in raised.kinds else "error"
 
 
 class Candidate:
@@ -61,7 +67,9 @@ class Candidate:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await self._jobs.aclose()
 
     async def load(self) -> None:
@@ -76,7 +84,7 @@ class Candidate:
         except Ended as ended:
             raise LoadFailed(ended.verdict, f"while loading the program: {ended.detail}") from ended
         if isinstance(answer, Raised):
-            raise LoadFailed("memory" if "MemoryError" in answer.kinds else "error", str(answer))
+            raise LoadFailed(raised_verdict(answer), str(answer))
         if not isinstance(answer, Loaded):
             raise LoadFailed("error", "the program interfered with its tests while it was loaded")
         self.loaded = answer
@@ -87,13 +95,17 @@ class Candidate:
             await self.stop()
             self._session = await self._jobs.enter_async_context(session(self._sandbox, bundle(*GUEST), self._limits))
             try:
+                if await self._session.receive(START_S) != '["ready"]':
+                    await self._session.broken("it spoke before it was loaded")
                 await self._session.send(order, self._load_s)
                 return await self.reply(self._load_s)
             except Ended as ended:
                 if ended.verdict != "unavailable":
                     raise
                 if attempt == 2:
-                    raise SandboxUnavailable(f"The sandbox cannot run programs ({self._sandbox.level}): {ended.detail}.") from ended
+                    raise SandboxUnavailable(
+                        f"The sandbox cannot run programs ({self._sandbox.level}): {ended.detail}."
+                    ) from ended
         raise AssertionError("unreachable")
 
     async def stop(self) -> None:
@@ -118,7 +130,7 @@ class Candidate:
         Raises:
             Ended: the job is gone; `load` starts another.
         """
-        return await self._open.receive(self._call_s)
+        return await self._open.receive(self._call_s, MAX_CARRIED)
 
     async def reply(self, seconds: float | None = None) -> Reply:
         """The same, read.

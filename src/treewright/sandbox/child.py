@@ -72,6 +72,7 @@ def run(setup: Setup) -> NoReturn:
     try:
         # subtle: the zygote keeps 0 to 4 taken, so nothing that arrives for a run has a number that is overwritten here
         os.dup2(setup.report, _REPORT, inheritable=False)
+        linux.die_with_parent()
         text, files = _read_payload(setup)
         _own_world(setup)
         _own_descriptors(setup)
@@ -106,9 +107,9 @@ def _read_payload(setup: Setup) -> tuple[bytes, list[tuple[str, bytes]]]:
 def _own_world(setup: Setup) -> None:
     """One user id that is nobody's, a private folder of bounded size, and a /proc that shows nothing of the slot's."""
     os.setsid()
-    _write("/proc/self/oom_score_adj", "1000")
     if setup.config["level"] != "namespaces":
         return
+    _write("/proc/self/oom_score_adj", "1000")
     user, group = setup.outer_user
     _write("/proc/self/setgroups", "deny")
     _write("/proc/self/uid_map", f"{USER} {user} 1")
@@ -117,9 +118,12 @@ def _own_world(setup: Setup) -> None:
     size, inodes = setup.request["limits"]["disk_mb"], setup.config["inodes"]
     linux.mount("tmpfs", WORK, flags, f"mode=700,size={size}m,nr_inodes={inodes}")
     if setup.config["proc"]:
-        linux.mount("proc", "/proc", flags | linux.NO_EXEC)
-    else:
-        linux.mount("tmpfs", "/proc", flags | linux.NO_EXEC | linux.READ_ONLY, "mode=555,size=4k,nr_inodes=2")
+        try:
+            linux.mount("proc", "/proc", flags | linux.NO_EXEC)
+            return
+        except OSError:  # inside a container: parts of /proc are hidden there, and the kernel keeps them so
+            pass
+    linux.mount("tmpfs", "/proc", flags | linux.NO_EXEC | linux.READ_ONLY, "mode=555,size=4k,nr_inodes=2")
 
 
 def _write(path: str, text: str) -> None:
@@ -140,7 +144,7 @@ def _own_descriptors(setup: Setup) -> None:
 
 
 def _write_files(setup: Setup, files: list[tuple[str, bytes]]) -> None:
-    os.chdir(setup.request["folder"] or WORK)
+    os.chdir(WORK if setup.config["level"] == "namespaces" else setup.request["folder"] or "/")
     mode = 0o700 if setup.request["command"] else 0o600
     for name, content in files:
         descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
@@ -162,8 +166,9 @@ def _hold(request: wire.Request) -> None:
     }
     if not request["shared_user"]:  # else it would count what others of that user run
         bounds[resource.RLIMIT_NPROC] = 1 + limits["processes"] if limits["processes"] else _THREADS
-    # subtle: node and java reserve many GiB of addresses and use little; a cgroup bounds what a command really takes
-    if not (request["command"] and request["cgroup"]):
+    # subtle: node and java reserve many GiB of addresses and use little. A command is held by its private memory, and has
+    # no other: its filter refuses shared memory without a file, or a cgroup counts that too
+    if not request["command"]:
         bounds[resource.RLIMIT_AS] = limits["memory_mb"] * mib
     for what, bound in bounds.items():
         ceiling = resource.getrlimit(what)[1]
@@ -185,11 +190,10 @@ def _close_the_door(setup: Setup) -> None:
     request, config = setup.request, setup.config
     linux.drop_privileges()
     if config["level"] == "landlock":
-        linux.landlock(config["readable"] + ([request["folder"]] if request["folder"] else []))
+        linux.landlock(config["roots"] + ([request["folder"]] if request["folder"] else []))
         own_id = os.getpid().to_bytes(4, sys.byteorder)
         linux.install_filter(base64.b64decode(config["only_itself"]).replace(SELF, own_id))
-    kind = "processes" if request["limits"]["processes"] else "commands" if request["command"] else "default"
-    notifying, killing = config["filters"][kind]
+    notifying, killing = config["filters"][wire.kind(bool(request["command"]), bool(request["limits"]["processes"]))]
     with socket.socket(fileno=_REPORT) as report:
         try:
             listener = linux.install_filter(base64.b64decode(notifying), listener=True)

@@ -7,13 +7,11 @@ classes are `Handle`s, which equal nothing, whatever their classes say of equali
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from treewright.sandbox.expressions import NotPlain, Values, Work, build
-from treewright.sandbox.values import Handle
-
-_MAX_SHOWN = 500
+from treewright.sandbox.values import Handle, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +97,3 @@ def _expected(test: ast.expr, call: Callable[[ast.Call], str | None], names: Map
     if sum(ours) != 1:
         return None
     return build(sides[ours.index(False)], calls=lambda _: None, names=names)
-
-
-def show(value: object) -> str:
-    """`value` as text, cut at some hundred characters."""
-    try:
-        text = repr(value)
-    except (ValueError, RecursionError):  # an int of thousands of digits, or deep nesting
-        text = f"<{type(value).__name__} too large to show>"
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"

@@ -55,7 +55,7 @@ def exit_of(
         return replace(usual, status="denied", detail=f"the system call {call_name(report['denied'])}")
     if report["over_cpu"]:
         return replace(usual, status="timeout", detail=f"more than {job.limits.cpu_s:g} s of processor time")
-    if memory and ending.code == -signal.SIGKILL and ending.cause is None:
+    if memory and ending.code and ending.cause is None:
         return replace(usual, status="memory", detail=f"more than {job.limits.memory_mb} MiB")
     return usual
 

@@ -93,18 +93,14 @@ async def _run(sandbox: Sandbox, job: Job) -> Exit:
 def _judged(number: int, example: Example, outcome: Exit, same: SameOutput) -> TestResult:
     """A right output passes whatever the exit code; a limit that was reached fails whatever was printed before."""
     output = _text(outcome.stdout)
-    verdict: Verdict
+    verdict: Verdict = "pass"
     detail = ""
-    if outcome.status not in ("ok", "error", "unavailable"):
+    if outcome.status != "ok" and outcome.status != "error":
         verdict, detail = outcome.status, outcome.detail
-    elif same(example, output):
-        verdict = "pass"
-    else:
+    elif not same(example, output):
         verdict = "fail" if outcome.status == "ok" else "error"
         detail = _text(outcome.stderr).strip()[-_MAX_STDERR:] or outcome.detail
-    return TestResult(
-        f"example {number}", verdict, example.output[:_MAX_SHOWN], output[:_MAX_SHOWN], detail, outcome.wall_s
-    )
+    return TestResult(f"example {number}", verdict, example.output[:_MAX_SHOWN], output[:_MAX_SHOWN], detail, outcome.wall_s)
 
 
 def _load_error(outcomes: list[Exit]) -> str:

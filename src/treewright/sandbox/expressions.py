@@ -1,9 +1,9 @@
 """Expressions of tests that the host works out by itself, over decoded plain data.
 
-`build` turns an expression into a function once, and refuses (`NotPlain`) what it does not know; such a test needs a checker. Only
-built-in operations on built-in types happen here, with exactly Python's meaning of `==`: what the program returned was decoded to
-plain data, so no method of its classes can be called. What arrives is at most a megabyte and its sets cannot collide (`values`),
-so the operations allowed here end soon.
+`build` turns an expression into a function once, and refuses (`NotPlain`) what it does not know; such a test needs a checker.
+Only built-in operations on built-in types happen here, with exactly Python's meaning of `==`: what the program returned was
+decoded to plain data, so no method of its classes can be called. What arrives is at most a megabyte and its sets cannot collide
+(`values`), so the operations allowed here end soon.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Our side of descriptor 3, inside a job: frames of text after four bytes of length. Part of the programs sent into the sandbox."""
+"""Our side of descriptor 3, inside a job: frames of text after four bytes of length.
+
+Part of the programs sent into the sandbox. `posix`, since importing `os` takes a tenth of the whole start.
+"""
 
 from __future__ import annotations
 
-import os
+import posix
 
 _DESCRIPTOR = 3
 
@@ -12,7 +15,7 @@ def send_frame(text: str) -> None:
     frame = text.encode()
     frame = len(frame).to_bytes(4, "big") + frame
     while frame:
-        frame = frame[os.write(_DESCRIPTOR, frame) :]
+        frame = frame[posix.write(_DESCRIPTOR, frame) :]
 
 
 def receive_frame() -> str:
@@ -23,9 +26,9 @@ def receive_frame() -> str:
 def _read(size: int) -> bytes:
     pieces = []
     while size:
-        piece = os.read(_DESCRIPTOR, size)
+        piece = posix.read(_DESCRIPTOR, size)
         if not piece:
-            os._exit(0)
+            posix._exit(0)
         pieces.append(piece)
         size -= len(piece)
     return b"".join(pieces)

@@ -8,22 +8,23 @@ from collections import deque
 from treewright.core.task import CodeTask
 from treewright.sandbox.asserts import Check, plan
 from treewright.sandbox.base import Limits, Sandbox
-from treewright.sandbox.candidate import Candidate, LoadFailed, Source
+from treewright.sandbox.candidate import Candidate, LoadFailed, Source, raised_verdict
 from treewright.sandbox.compare import Literal
 from treewright.sandbox.messages import Raised, Reply, Unsent, Value
-from treewright.sandbox.relay import run_checker
+from treewright.sandbox.relay import CALLS_OF_A_CHECK, run_checker
 from treewright.sandbox.report import Report, TestResult
-from treewright.sandbox.session import Ended
+from treewright.sandbox.session import Ended, Verdict
 
-_LOADING_S = 2.0  # on top of the time for one test
+_LOADING_S = 2.0  # at least, for imports
 
 
 async def test_function(sandbox: Sandbox, program: str, task: CodeTask, limits: Limits) -> Report:
     """Run `task.tests` against `program`. See `harness.run_tests`."""
     planned = plan(task.tests, task.setup, task.entry_point)
     checks = [check for block in planned.blocks for check in block.checks]
-    load_s = task.time_limit_s + _LOADING_S
-    total_s = limits.wall_s + load_s + task.time_limit_s * (len(checks) + 1)
+    load_s = max(task.time_limit_s, _LOADING_S)
+    calls = sum(len(block.checks) * (1 if block.plain else CALLS_OF_A_CHECK) for block in planned.blocks)
+    total_s = limits.wall_s + load_s + task.time_limit_s * calls
     source = Source(task.setup, program, planned.names)
     results: dict[Check, TestResult] = {}
     async with Candidate(sandbox, source, limits, call_s=task.time_limit_s, load_s=load_s, total_s=total_s) as candidate:
@@ -87,8 +88,7 @@ def _result(check: Check, literal: Literal, replies: list[Reply], seconds: float
             case Value(value):
                 values.append(value)
             case Raised():
-                verdict = "memory" if "MemoryError" in reply.kinds else "error"
-                return TestResult(check.source, verdict, detail=str(reply), seconds=seconds)
+                return TestResult(check.source, raised_verdict(reply), detail=str(reply), seconds=seconds)
             case Unsent(why):
                 return TestResult(check.source, "error", detail=f"the program returned {why}", seconds=seconds)
             case _:
@@ -96,5 +96,5 @@ def _result(check: Check, literal: Literal, replies: list[Reply], seconds: float
     if literal.needs_objects(values):
         return None
     judged = literal.judge(values)
-    verdict = "pass" if judged.holds else "fail"
+    verdict: Verdict = "pass" if judged.holds else "fail"
     return TestResult(check.source, verdict, judged.expected, judged.actual, judged.detail, seconds)

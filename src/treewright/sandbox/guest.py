@@ -6,10 +6,11 @@ talk with the host, which ends the job. Both are failures of the candidate.
 
 Frames on descriptor 3 are lists (`values`), after 4 bytes of length:
 
-    load setup source names     -> loaded [name, kind, base] ... | raised ...
-    do verb args keywords echo  -> value v changes | raised type bases args message trace | unsendable why
-    many [target, args, keywords]  -> the reply of a `do` for each, in order
-    while it does something     -> ask number args keywords; the host sends: answer v | fail type args
+    at the start                      -> ready
+    load setup source names           -> loaded [[name, kind, bases], ...] defined | raised ...
+    do verb args keywords echo        -> value v changes | raised classes args message trace | unsendable why
+    many [[name, args, keywords] ...] -> the reply of a `do` for each, in order
+    while it does something           -> ask number args keywords; then the host sends: answer v | fail class args
 
 `echo` asks for `changes`: pairs of position and new value of the arguments that the call has changed in place.
 """
@@ -18,19 +19,22 @@ from __future__ import annotations
 
 import builtins
 import operator
-import os
 import sys
-from collections.abc import Callable
 from types import ModuleType, TracebackType
 
-from treewright.sandbox.encoding import Unsendable, encode
-from treewright.sandbox.values import Handle, Malformed, Reference, decode
+from treewright.sandbox.encoding import MAX_CHARS, Unsendable, encode
+from treewright.sandbox.frames import receive_frame, send_frame
+from treewright.sandbox.values import Handle, message
 
-_CHANNEL = 3
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # not the one of typing, for importing that takes longer than all the rest
+    from collections.abc import Callable
+    from typing import Any
+
 _FILES = ("program.py", "setup.py")
 _MAX_MESSAGE = 2000
+_MAX_CARRIED = 1 << 23  # what the host only hands on to a checker may be longer than what it reads itself
 _FRAMES_SHOWN = 6
-_PLAIN_FLAW = "the program's answer could not be sent"
 
 
 class Guest:
@@ -47,7 +51,7 @@ class Guest:
     def serve(self) -> object:
         """Do what the host asks until it is gone, or until it answers what this program has asked it."""
         while True:
-            order, *rest = self._receive()
+            order, *rest = message(receive_frame(), self._resolve)
             if order == "do":
                 self._send_reply(*rest)
             elif order == "many":
@@ -83,7 +87,7 @@ class Guest:
         except KeyError:
             return ["missing", ""]
         if isinstance(value, type) and issubclass(value, BaseException):
-            return ["exception", _built_in(value)]
+            return ["exception", ",".join(kind.__name__ for kind in value.__mro__[1:])]
         if isinstance(value, type):
             return ["class", ""]
         return ["function" if callable(value) else "value", ""]
@@ -100,36 +104,16 @@ class Guest:
         except BaseException as error:  # noqa: BLE001 - as above
             reply = self._raised(error)
         self._flush_output()
-        self._send(reply)
+        self._send(reply, _MAX_CARRIED if echo else MAX_CHARS)
 
-    def _send(self, reply: list[object]) -> None:
+    def _send(self, reply: list[object], max_chars: int = MAX_CHARS) -> None:
         try:
-            text = encode(reply, self._keep)
+            text = encode(reply, self._keep, max_chars)
         except Unsendable as error:
             text = encode(["unsendable", str(error)])
         except BaseException:  # noqa: BLE001 - a class that breaks when looked at, a recursion limit set too low
-            text = encode(["unsendable", _PLAIN_FLAW])
-        frame = text.encode()
-        frame = len(frame).to_bytes(4, "big") + frame
-        while frame:
-            frame = frame[os.write(_CHANNEL, frame) :]
-
-    def _receive(self) -> list[object]:
-        frame = self._read(int.from_bytes(self._read(4), "big"))
-        message = decode(frame.decode(), self._resolve)
-        if not isinstance(message, list):
-            raise Malformed("not a message")
-        return message
-
-    def _read(self, size: int) -> bytes:
-        pieces = []
-        while size:
-            piece = os.read(_CHANNEL, size)
-            if not piece:
-                os._exit(0)
-            pieces.append(piece)
-            size -= len(piece)
-        return b"".join(pieces)
+            text = encode(["unsendable", "a value that could not be read"])
+        send_frame(text)
 
     def _flush_output(self) -> None:
         try:
@@ -143,7 +127,7 @@ class Guest:
             self._objects.append(value)
         return Handle(number, type(value).__name__)
 
-    def _resolve(self, tag: str, content: object) -> object:
+    def _resolve(self, tag: str, content: Any) -> object:
         if tag == "h":
             return self._objects[content[0]]
         if tag == "n":
@@ -211,10 +195,6 @@ def _message(error: BaseException) -> str:
         return str(error)[:_MAX_MESSAGE]
     except BaseException:  # noqa: BLE001 - its __str__ is the candidate's
         return ""
-
-
-def _built_in(kind: type[BaseException]) -> str:
-    return next(base.__name__ for base in kind.__mro__ if vars(builtins).get(base.__name__) is base)
 
 
 def _exception(kind: str, arguments: list[object]) -> BaseException:
@@ -286,4 +266,5 @@ def _verbs() -> dict[str, Callable[..., object]]:
 
 def main() -> None:
     """Serve until the host is gone."""
+    send_frame('["ready"]')
     Guest().serve()

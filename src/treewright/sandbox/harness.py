@@ -39,7 +39,7 @@ async def run_tests(
         sandbox: where the program runs.
         program: Python source.
         task: its tests; `time_limit_s` is the wall time of each call of a function, of each run of a whole program. Loading
-            has 2 s more.
+            has as much, and 2 s at least.
         limits: memory, disk, output, processes and descriptors of each job. Its times are added to what the tests may take.
         same_output: when an output is right, for whole programs.
 

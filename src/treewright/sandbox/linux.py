@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
 import struct
 from collections.abc import Callable
 from functools import cache
@@ -17,6 +18,7 @@ READ_ONLY, NO_SUID, NO_DEVICES, NO_EXEC, REMOUNT, BIND = 1, 2, 4, 8, 32, 4096
 
 _CHILD_SETTID, _CHILD_CLEARTID, _SIGCHLD = 0x01000000, 0x00200000, 17
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS, _PR_GET_TID_ADDRESS = 1, 4, 24, 38, 40
+_PR_SET_CHILD_SUBREAPER = 36
 _SECCOMP_SET_MODE_FILTER, _FILTER_NEW_LISTENER = 1, 8
 # clone, seccomp, capset, close_range, landlock_create_ruleset, landlock_add_rule, landlock_restrict_self
 _NUMBERS = {"x86_64": (56, 317, 126, 436, 444, 445, 446), "aarch64": (220, 277, 91, 436, 444, 445, 446)}
@@ -118,6 +120,11 @@ def die_with_parent() -> None:
     _prctl(_PR_SET_PDEATHSIG, 9, "prctl")
 
 
+def adopt_orphans(on: bool) -> None:
+    """Become the parent of every descendant whose own parent ends, so that none can get out of sight."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, int(on), "prctl")
+
+
 def allow_own_proc_files() -> None:
     """Own /proc/self files again after a change of user, which gives them to root."""
     _prctl(_PR_SET_DUMPABLE, 1, "prctl")
@@ -153,11 +160,15 @@ def landlock_version() -> int:
     return max(0, int(_libc().syscall(_number(_RULESET), None, ctypes.c_size_t(0), 1)))
 
 
-def landlock(readable: list[str]) -> None:
+def landlock(readable: list[str], listed: list[str] | None = None) -> None:
     """Confine this process for good: what is under `readable` can be read and run, /dev/null written, nothing else.
 
     No network and no signals to others either, where the kernel's version has that; the seccomp filter covers the rest (no
-    sockets, signals only to oneself).
+    sockets, signals only to oneself). A second call confines further: what both allow is left.
+
+    Args:
+        readable: files and folders; those that do not exist are left out.
+        listed: folders whose names, at any depth, can be listed.
 
     Raises:
         OSError: no Landlock here, or `no_new_privs` is not set.
@@ -170,20 +181,26 @@ def landlock(readable: list[str]) -> None:
     attributes = struct.pack("<QQQ", file_rights, net_rights, scopes)[: 24 if version >= 6 else 16 if version >= 4 else 8]
     ruleset = _syscall(_RULESET, "landlock", attributes, ctypes.c_size_t(len(attributes)), 0)
     try:
+        for path in listed or ():
+            _allow(ruleset, path, _READ_FOLDER)
         for path in readable:
-            _allow_reading(ruleset, path)
+            _allow(ruleset, path, _EXECUTE | _READ_FILE | _READ_FOLDER | (_WRITE_FILE if path == os.devnull else 0))
         _syscall(_RESTRICT, "landlock", ruleset, 0)
     finally:
         os.close(ruleset)
 
 
-def _allow_reading(ruleset: int, path: str) -> None:
-    execute, write_file, read_file, read_folder = 1, 2, 4, 8
-    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_FOLDER = 1, 2, 4, 8
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
-        rights = execute | read_file | (read_folder if os.path.isdir(path) else 0)  # noqa: PTH112 - this side is kept small
-        if path == os.devnull:
-            rights = read_file | write_file
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            rights &= ~_READ_FOLDER
         _syscall(_ADD_RULE, f"landlock {path}", ruleset, 1, struct.pack("<Qi", rights, descriptor), 0)
     finally:
         os.close(descriptor)

@@ -12,8 +12,8 @@ class Loaded:
     """The program is loaded.
 
     Args:
-        kinds: for each name that was asked for: the name, what it is ("function", "class", "exception", "value", "missing"), and
-            for an exception the built-in class it derives from.
+        kinds: for each name that was asked for: the name, what it is ("function", "class", "exception", "value", "missing"),
+            and for an exception the names of its base classes, with commas.
         defined: names that the program defines.
     """
 

@@ -40,7 +40,7 @@ def imported(tree: ast.AST) -> dict[str, str]:
 
 def splits(function: ast.FunctionDef) -> bool:
     """Whether the body of `function` means the same when its statements stand at the top level."""
-    nodes = [function, *function.body]
+    nodes: list[ast.AST] = [function]
     while nodes:
         node = nodes.pop()
         if isinstance(node, ast.Return | ast.Yield | ast.YieldFrom | ast.Global | ast.Nonlocal):

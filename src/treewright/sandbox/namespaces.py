@@ -13,20 +13,20 @@ a program that uses its limits in full. For deliberately hostile code from stran
 
 from __future__ import annotations
 
-import base64
 import os
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Self
 
-from treewright.sandbox import jail, seccomp, wire
+from treewright.sandbox import cgroup, filters, jail, wire
 from treewright.sandbox.base import Job, Process
 from treewright.sandbox.interpreter import find
 from treewright.sandbox.jail import Jail
 from treewright.sandbox.launcher import Launcher
+from treewright.sandbox.parcel import Parcel, prepare
 from treewright.sandbox.slot import Blueprint, Slot, open_slot
 from treewright.sandbox.slots import Slots
-from treewright.sandbox.syscalls import Machine, this_machine
+from treewright.sandbox.syscalls import this_machine
 
 _SLOT_USERS = 61000  # as root, slot n runs as user 61000 + n: nobody's, and never root
 _INODES = 4096
@@ -49,8 +49,9 @@ class NamespaceSandbox:
         self._bwrap = jail.find_bwrap()
         self._interpreter = find(python)
         self._warm, self._tools = warm, tools
-        self._filters = filters(this_machine())
+        self._machine = this_machine()
         self._slots = Slots(self._open_shared, self._open_own, slots or os.cpu_count() or 1)
+        self._cgroups = cgroup.find()
         self._launcher = Launcher(self._slots, alone=_alone)
 
     @property
@@ -60,7 +61,7 @@ class NamespaceSandbox:
 
     def start(self, job: Job) -> AbstractAsyncContextManager[Process]:
         """Run `job` until the block is left. See `Sandbox.start`."""
-        return self._launcher.run(job)
+        return self._launcher.run(job, _prepare)
 
     def close(self) -> None:
         """End all jails. Also done when this object is collected, and by the kernel when the host dies."""
@@ -76,7 +77,8 @@ class NamespaceSandbox:
         return self._open(number, Jail(self._interpreter))
 
     def _open_own(self, number: int) -> Slot:
-        return self._open(number, Jail(self._interpreter, full=True, tools=self._tools))
+        counted = self._cgroups is not None
+        return self._open(number, Jail(self._interpreter, full=True, tools=self._tools, zero=counted))
 
     def _open(self, number: int, place: Jail) -> Slot:
         config: wire.Config = {
@@ -86,24 +88,22 @@ class NamespaceSandbox:
             "user": _SLOT_USERS + number if os.getuid() == 0 else -1,
             "proc": place.full,
             "inodes": _INODES,
+            "roots": [],
             "readable": [],
-            "filters": self._filters,
+            "listed": [],
+            "filters": filters.encoded(self._machine, full=place.full, counted=self._cgroups is not None),
             "only_itself": "",
         }
-        return open_slot(Blueprint(lambda control: jail.arguments(self._bwrap, place, control), config))
-
-
-def filters(machine: Machine) -> dict[str, list[str]]:
-    """Kind of run -> its system call filters, with notification and without, in base64."""
-    kinds = {"default": (False, False), "processes": (True, False), "commands": (False, True)}
-    return {
-        kind: [
-            base64.b64encode(seccomp.allow_list(machine, processes=processes, commands=commands, notify=notify)).decode()
-            for notify in (True, False)
-        ]
-        for kind, (processes, commands) in kinds.items()
-    }
+        group = self._cgroups.make(number) if self._cgroups and place.full else None
+        return open_slot(Blueprint(lambda control: jail.arguments(self._bwrap, place, control), config, group))
 
 
 def _alone(job: Job) -> bool:
     return bool(job.command or job.limits.processes)
+
+
+def _prepare(job: Job, slot: Slot) -> Parcel:
+    """With a cgroup the sum of memory is held by it (files of a run are memory too); without, each process gets a share."""
+    limits = job.limits
+    counted = _alone(job) and slot.hold(limits.memory_mb + limits.disk_mb)
+    return prepare(job, slot, memory_mb=limits.memory_mb if counted else limits.memory_mb // (1 + limits.processes))

@@ -41,15 +41,23 @@ class Parcel:
     ours: ExitStack
 
 
-def prepare(job: Job, slot: Slot, *, folder: str = "", cgroup: bool = False, shared_user: bool = False) -> Parcel:
+def prepare(job: Job, slot: Slot, *, folder: str = "", memory_mb: int, shared_user: bool = False) -> Parcel:
     """Open all that a run of `job` in `slot` needs.
+
+    Args:
+        job: what is to run.
+        slot: where.
+        folder: Landlock: the run's folder on the host, if it has one.
+        memory_mb: what each of its processes may take.
+        shared_user: others run under the same user and count against its number of processes.
 
     Raises:
         OSError: the host is out of descriptors or memory; nothing stays open.
     """
     text = (job.python or "").encode("utf-8", "surrogatepass")
     request = _request(job, text, slot)
-    request.update(folder=folder, cgroup=cgroup, shared_user=shared_user)
+    request.update(folder=folder, shared_user=shared_user)
+    request["limits"]["memory_mb"] = memory_mb
     payload = b"".join([text[: request["text_bytes"]], *job.files.values()])
     with ExitStack() as theirs, ExitStack() as ours:
         line, far_line = _pair(ours, theirs, socket.SOCK_SEQPACKET)
@@ -81,7 +89,6 @@ def _request(job: Job, text: bytes, slot: Slot) -> wire.Request:
         "text_bytes": sent,
         "files": [(name, len(content)) for name, content in job.files.items()],
         "folder": "",
-        "cgroup": False,
         "shared_user": False,
     }
 

@@ -14,13 +14,11 @@ processor limit or by an alarm soon after their wall limit, and a program can tu
 
 from __future__ import annotations
 
-import asyncio
 import marshal
 import os
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from functools import lru_cache

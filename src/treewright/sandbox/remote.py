@@ -1,9 +1,9 @@
 """In the checker: functions, classes and objects of the program, each use of which is carried out in the program's own process.
 
-What comes back is plain data, or another such `Remote`. Comparing one with plain data never asks the program: it equals none, and
-has no order. Operators between one and plain data (`v * 2`, `3 in s`) do ask it, but only for objects that come from a class
-which the test itself constructs; for what a function gave back they are a TypeError. Otherwise a program could return an object
-that makes `abs(f(x) - 0.5) < 1e-6` true.
+What comes back is plain data, or another such `Remote`. Comparing one with plain data never asks the program: it equals none,
+and has no order. Operators between one and plain data (`v * 2`, `3 in s`) do ask it, but only for objects that come from a
+class which the test itself constructs; for what a function gave back they are a TypeError. Otherwise a program could return an
+object that makes `abs(f(x) - 0.5) < 1e-6` true.
 
 Standard library only, and `values`, `encoding`, `frames`: part of the checker's program.
 """
@@ -11,43 +11,34 @@ Standard library only, and `values`, `encoding`, `frames`: part of the checker's
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Iterator
-from typing import Any
 
 from treewright.sandbox.encoding import encode
 from treewright.sandbox.frames import receive_frame, send_frame
 from treewright.sandbox.values import Handle, Reference, message
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # not the one of typing, for importing that takes longer than all the rest
+    from collections.abc import Callable, Generator
+    from typing import Any
+
 _COMPARING = ("eq", "ne", "lt", "le", "gt", "ge")
-_COMBINING = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift", "divmod")
-_ASKING = {
-    "len": int,
+_COMBINING = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+_ASKING: dict[str, type] = {  # with the type that Python wants from each
+    **dict.fromkeys(("len", "int", "index", "hash"), int),
+    **dict.fromkeys(("str", "format"), str),
     "bool": bool,
-    "int": int,
     "float": float,
     "complex": complex,
-    "index": int,
-    "hash": int,
-    "str": str,
-    "format": str,
-    "neg": object,
-    "pos": object,
-    "abs": object,
-    "invert": object,
-    "round": object,
-    "iter": object,
-    "next": object,
-    "reversed": object,
-    "getitem": object,
-    "setitem": object,
-    "delitem": object,
-    "call": object,
-    "enter": object,
+    **dict.fromkeys(("neg", "pos", "abs", "invert", "round", "iter", "next", "reversed"), object),
+    **dict.fromkeys(("getitem", "setitem", "delitem", "enter"), object),
 }
 
 
+_MAX_REQUEST = 1 << 23
+
+
 class Gone(BaseException):
-    """The program's process has ended during this call, or the object belonged to one that has. No test can catch it by mistake."""
+    """The program's process has ended, or the object belonged to one that has. `except Exception` does not catch it."""
 
 
 class Link:
@@ -58,14 +49,17 @@ class Link:
         self._exceptions: dict[str, type[BaseException]] = {}
         self.life = 0
 
-    def do(self, verb: str, *arguments: object, own: bool = False, **keywords: object) -> object:
+    def do(self, verb: str, arguments: list[object], keywords: dict[str, object], own: bool = False) -> object:
         """Have `verb` done in the program's process; its value, with in-place changes of `arguments` made here too.
+
+        Args:
+            own: whether objects in the value come from a class that the test constructs.
 
         Raises:
             Gone: the process has ended.
             BaseException: what the program raised, as the same built-in class or a class made after its own.
         """
-        send_frame(encode(["do", verb, list(arguments), keywords, True], self._outgoing))
+        send_frame(encode(["do", verb, arguments, keywords, True], self._outgoing, _MAX_REQUEST))
         while True:
             source, text = receive_frame().split(" ", 1)
             answer = message(text, lambda tag, content: self._incoming(tag, content, own))
@@ -80,11 +74,11 @@ class Link:
                 case ["raised", kinds, given, said, trace]:
                     raise self.exception(kinds, given, said, trace)
                 case ["unsendable", why]:
-                    raise self.exception(["ValueError"], [f"the program returned {why}"], f"the program returned {why}", "")
+                    raise self.exception(["Unsendable"], [], f"the program returned {why}", "")
                 case ["ask", int(number), list(given), dict(words)]:
                     self._answer(self._functions[number], given, words)
                 case _:
-                    raise self.exception(["RuntimeError"], ["the program interfered with its tests"], "", "")
+                    raise self.exception(["Interference"], [], "the program interfered with its tests", "")
 
     def _answer(self, function: Callable[..., object], given: list[object], words: dict[str, object]) -> None:
         try:
@@ -130,11 +124,102 @@ class Link:
         return error
 
 
+_END = object()
+
+
+class Remote:
+    """Something in the program's process.
+
+    Args:
+        link: the way there.
+        target: which object, or the name of something that the program defines.
+        own: whether it is a class that the test constructs, or comes from one.
+    """
+
+    __slots__ = ("_tw_life", "_tw_link", "_tw_own", "_tw_target")
+
+    def __init__(self, link: Link, target: Handle | Reference, own: bool) -> None:
+        # `object.__setattr__`: setting an attribute in the usual way would set it on the program's object.
+        for name, value in (("link", link), ("target", target), ("own", own), ("life", link.life)):
+            object.__setattr__(self, f"_tw_{name}", value)
+
+    def _tw_sent(self) -> Handle | Reference:
+        target: Handle | Reference = self._tw_target
+        if isinstance(target, Handle) and self._tw_life != self._tw_link.life:
+            raise Gone
+        return target
+
+    def __repr__(self) -> str:
+        target = self._tw_target
+        return repr(target) if isinstance(target, Handle) else f"<{target.target} of the program>"
+
+    def __getattr__(self, name: str) -> Any:
+        return self._tw_link.do("get", [self, name], {}, self._tw_own)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._tw_link.do("set", [self, name, value], {})
+
+    def __delattr__(self, name: str) -> None:
+        self._tw_link.do("del", [self, name], {})
+
+    def __call__(self, *arguments: object, **keywords: object) -> object:
+        return self._tw_link.do("call", [self, *arguments], keywords, self._tw_own)
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, Remote) and self._tw_link.do("isinstance", [instance, self], {}) is True
+
+    def __contains__(self, item: object) -> bool:
+        if self._tw_own or isinstance(item, Remote):
+            return self._tw_link.do("contains", [self, item], {}) is True
+        return any(item is part or item == part for part in iter(self._tw_link.do("iter", [self], {}).__next__, _END))
+
+    def __exit__(self, *error: object) -> None:
+        self._tw_link.do("exit", [self, None, None, None], {})
+
+    def __await__(self) -> Generator[None, None, object]:
+        yield from ()
+        return self._tw_link.do("await", [self], {}, self._tw_own)
+
+
+def _asking(verb: str, kind: type) -> Callable[..., object]:
+    def method(self: Remote, *arguments: object) -> object:
+        value = self._tw_link.do(verb, [self, *arguments], {}, self._tw_own)
+        if not isinstance(value, kind):
+            raise TypeError(f"__{verb}__ gave a value of type {type(value).__name__}")
+        return value
+
+    return method
+
+
+def _comparing(verb: str) -> Callable[..., object]:
+    def method(self: Remote, other: object) -> object:
+        return self._tw_link.do(verb, [self, other], {}) if isinstance(other, Remote) else NotImplemented
+
+    return method
+
+
+def _combining(verb: str, *, reflected: bool = False) -> Callable[..., object]:
+    def method(self: Remote, other: object) -> object:
+        if not (self._tw_own or isinstance(other, Remote)):
+            return NotImplemented
+        return self._tw_link.do(verb, [other, self] if reflected else [self, other], {}, self._tw_own)
+
+    return method
+
+
+for _verb, _kind in _ASKING.items():
+    setattr(Remote, f"__{_verb}__", _asking(_verb, _kind))
+for _verb in _COMPARING:
+    setattr(Remote, f"__{_verb}__", _comparing(_verb))
+for _verb in _COMBINING:
+    setattr(Remote, f"__{_verb}__", _combining(_verb))
+    setattr(Remote, f"__r{_verb}__", _combining(_verb, reflected=True))
+    setattr(Remote, f"__i{_verb}__", _combining(f"i{_verb}"))
+
+
 def _replace(old: object, new: object) -> None:
     """Give the test's own argument the content that the program's copy of it has now."""
-    if isinstance(old, list) and isinstance(new, list):
-        old[:] = new
-    elif isinstance(old, bytearray) and isinstance(new, bytearray):
+    if (isinstance(old, list) and isinstance(new, list)) or (isinstance(old, bytearray) and isinstance(new, bytearray)):
         old[:] = new
     elif isinstance(old, dict) and isinstance(new, dict):
         old.clear()

@@ -5,7 +5,8 @@ An allow-list: what is not named here is refused. Three grades of "no":
 - refused: `EPERM`, or `ENOSYS` for calls newer than the table (the C library then takes its older way). Programs get an
   ordinary error and may go on. New processes, sockets, `memfd_create` (memory beyond the address-space limit), io_uring,
   POSIX timers, System V and POSIX message queues, splice and the like belong here;
-- deadly: no honest program makes them (`ptrace`, `mount`, `bpf`, `keyctl`, ...): the run ends as "denied";
+- deadly: no honest program makes them (`ptrace`, `mount`, `bpf`, `keyctl`, ..., and `execve`, which would put another program
+  in its place): the run ends as "denied";
 - wrong architecture or the x32 table: the run ends.
 
 The program is a binary search over the numbers: about 8 comparisons for a call. Filters cannot follow pointers, so `clone3`
@@ -76,27 +77,33 @@ _IOCTLS = (0x541B, 0x5421, 0x5451, 0x5450, 0x5401, 0x5413)
 _PRCTLS = (3, 15, 16, 21, 23, 39, 40, 0x53564D41)
 _SET_OWNER = (8, 15)  # F_SETOWN, F_SETOWN_EX: ask the kernel to signal somebody else
 _AF_UNIX = 1
+_MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
 SELF = 0x7E57AB1E  # stands for the run's own process id until it is known
 
 
-def allow_list(machine: Machine, *, processes: bool = False, commands: bool = False, notify: bool = True) -> bytes:
+def allow_list(
+    machine: Machine, *, processes: bool = False, execute: bool = False, shared_memory: bool = True, notify: bool = True
+) -> bytes:
     """The filter of one run, as an array of `struct sock_filter` (8 bytes each).
 
     Args:
         machine: the architecture of the interpreter.
         processes: new processes, and programs run by them, are allowed (counted by RLIMIT_NPROC and held by a cgroup).
-        commands: `execve` is allowed because the run itself starts another program.
+        execute: `execve` is allowed because the run itself starts another program.
+        shared_memory: memory that is shared and has no file is allowed. Only a limit on addresses or a cgroup counts it.
         notify: deadly calls are reported to a listener, so that the call can be named; else the kernel just kills.
     """
     table = numbers(machine)
     verdicts: dict[int, Program] = dict.fromkeys(range(max(table.values()) + 1), _answer(_ERRNO | errno.EPERM))
-    verdicts.update(_each(table, DEADLY, _answer(_NOTIFY if notify else _KILL)))
+    verdicts.update(_each(table, f"{DEADLY} {EXEC}", _answer(_NOTIFY if notify else _KILL)))
     for group in (FILES, DESCRIPTORS, MEMORY, TIME, SIGNALS, PROCESS):
         verdicts.update(_each(table, group, _answer(_ALLOW)))
     if processes:
         verdicts.update(_each(table, NEW_PROCESS, _answer(_ALLOW)))
-    if processes or commands:
+    if processes or execute:
         verdicts.update(_each(table, EXEC, _answer(_ALLOW)))
+    if not shared_memory:
+        verdicts.update(_each(table, "mmap", _all_bits(3, _MAP_SHARED, _MAP_ANONYMOUS)))
     verdicts.update(_each(table, "clone3", _answer(_ERRNO | errno.ENOSYS)))
     verdicts.update(_each(table, "clone", _clone(processes)))
     verdicts.update(_each(table, "socketpair", _argument_among(0, (_AF_UNIX,))))
@@ -141,6 +148,11 @@ def _argument_among(index: int, values: Sequence[int], otherwise: int = errno.EP
 def _argument_not_among(index: int, values: Sequence[int]) -> Program:
     tests = [(_JEQ, len(values) - at, 0, value) for at, value in enumerate(values)]
     return (_argument(index), *tests, *_answer(_ALLOW), *_answer(_ERRNO | errno.EPERM))
+
+
+def _all_bits(index: int, one: int, other: int) -> Program:
+    """Refused if both bits are set."""
+    return (_argument(index), (_JSET, 0, 1, one), (_JSET, 1, 0, other), *_answer(_ALLOW), *_answer(_ERRNO | errno.EPERM))
 
 
 def _clone(processes: bool) -> Program:

@@ -14,7 +14,9 @@ from treewright.sandbox.base import ChannelClosed, Exit, Job, Limits, Process, S
 
 Verdict = Literal["pass", "fail", "error", "timeout", "memory", "output", "killed", "denied", "unavailable"]
 
-_MAX_FRAME = 2 << 20  # more than `encode` writes, so only a forged frame is longer
+# More than `encode` writes, so only a forged frame is longer. What the host only hands on may be longer than what it reads.
+MAX_READ = (1 << 20) + 4096
+MAX_CARRIED = (1 << 23) + 4096
 _DYING_S = 1.0
 _MAX_STDERR = 1000
 
@@ -48,7 +50,7 @@ class Session:
         except ChannelClosed:
             await self._gone()
 
-    async def receive(self, seconds: float) -> str:
+    async def receive(self, seconds: float, max_bytes: int = MAX_READ) -> str:
         """The next frame.
 
         Raises:
@@ -56,7 +58,7 @@ class Session:
         """
         try:
             async with asyncio.timeout(seconds):
-                frame = await self._process.receive(_MAX_FRAME)
+                frame = await self._process.receive(max_bytes)
         except TimeoutError:
             await self._late(seconds)
         except ChannelClosed:
@@ -82,7 +84,7 @@ class Session:
 
     async def _late(self, seconds: float) -> NoReturn:
         outcome = await self.finish()
-        if outcome.status in ("killed", "ok"):
+        if outcome.status == "killed":
             raise Ended("timeout", f"longer than {seconds:g} s")
         raise Ended(*_verdict(outcome))
 

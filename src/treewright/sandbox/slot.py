@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import struct
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from treewright.core.errors import SandboxUnavailable
 from treewright.sandbox import jail, wire
+from treewright.sandbox.cgroup import Cgroup
 
 _START_S = 60.0
 _END_S = 3.0
 _MAX_TRUSTED = 16
+_CREDENTIALS = struct.Struct("iII")  # struct ucred: process, user, group
 Command = Callable[[int], list[str]]  # descriptor of the control socket -> what to run
 
 
@@ -29,20 +32,24 @@ class Blueprint:
     Args:
         command: the program that ends up as the zygote.
         config: what the zygote is told first.
-        adopt: called with the new process's id before the zygote is told anything: puts it into a cgroup.
+        cgroup: what holds the memory of its runs, or None; given back with the slot.
     """
 
     command: Command
     config: wire.Config
-    adopt: Callable[[int], None] | None = None
+    cgroup: Cgroup | None = None
 
 
 class Slot:
     """A zygote that is ready. Use `open` to start one."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, ready: wire.Ready) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], control: socket.socket, ready: wire.Ready, blueprint: Blueprint
+    ) -> None:
         self._process = process
         self._control = control
+        self._cgroup = blueprint.cgroup
+        self.user = blueprint.config["user"]  # of its runs, as the host knows it; -1 for the host's own
         self._trusted: set[str] = set()
         self.ready = ready
         self.runs = 0  # in it at the moment
@@ -59,7 +66,18 @@ class Slot:
 
     def memory_kills(self) -> int:
         """How often the kernel has ended something in it for want of memory; always 0 where that is not known."""
-        return 0
+        return self._cgroup.kills() if self._cgroup else 0
+
+    def hold(self, mib: int) -> bool:
+        """Bound the memory of the next run, all its processes together; False where there is no cgroup to do it.
+
+        Raises:
+            OSError: the cgroup is gone.
+        """
+        if self._cgroup is None:
+            return False
+        self._cgroup.limit(mib)
+        return True
 
     def needs(self, trusted: str) -> bool:
         """Whether the text with this hash must be sent along."""
@@ -94,6 +112,8 @@ class Slot:
             self._process.kill()
             self._process.wait()
         _close_streams(self._process)
+        if self._cgroup:
+            self._cgroup.remove()
 
 
 def open_slot(blueprint: Blueprint) -> Slot:
@@ -107,18 +127,20 @@ def open_slot(blueprint: Blueprint) -> Slot:
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs, contextlib.ExitStack() as undo:
+        if blueprint.cgroup:
+            undo.callback(blueprint.cgroup.remove)
         undo.callback(ours.close)
         process = _popen(blueprint.command(theirs.fileno()), theirs.fileno())
         undo.callback(_end, process)
         theirs.close()
-        if blueprint.adopt:
-            blueprint.adopt(process.pid)
-        ready = _greet(ours, blueprint.config)
+        ready, pid = _greet(ours, blueprint.config)
         if ready is None or ready["error"]:
             raise SandboxUnavailable(_reason(process, ready))
+        if blueprint.cgroup:
+            blueprint.cgroup.add(pid)
         ours.setblocking(False)
         undo.pop_all()
-    return Slot(process, ours, ready)
+    return Slot(process, ours, ready, blueprint)
 
 
 def _popen(command: list[str], control: int) -> subprocess.Popen[bytes]:
@@ -134,15 +156,18 @@ def _popen(command: list[str], control: int) -> subprocess.Popen[bytes]:
     )
 
 
-def _greet(control: socket.socket, config: wire.Config) -> wire.Ready | None:
+def _greet(control: socket.socket, config: wire.Config) -> tuple[wire.Ready | None, int]:
+    """The zygote's answer, and its process id as seen from here (the kernel translates it)."""
+    control.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     control.settimeout(_START_S)
     try:
         control.send(wire.pack(config))
-        answer, _ = wire.receive(control)
+        data, notes, _, _ = control.recvmsg(wire.MAX_PACKET, socket.CMSG_SPACE(_CREDENTIALS.size))
     except OSError:
-        return None
-    ready: wire.Ready | None = answer
-    return ready
+        return None, 0
+    if not data:
+        return None, 0
+    return wire.ready(data), _CREDENTIALS.unpack(notes[0][2])[0]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

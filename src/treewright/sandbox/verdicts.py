@@ -51,11 +51,12 @@ def _status(ending: Ending, limits: Limits) -> tuple[Status, str]:
         return "timeout", f"more than {limits.cpu_s:g} s of processor time"
     # The host's own kill decides, unless the program was quicker and ended by itself first.
     if ending.cause and number == signal.SIGKILL:
-        return {
-            "timeout": ("timeout", f"longer than {limits.wall_s:g} s"),
-            "output": ("output", f"wrote more than {limits.output_kb} KiB"),
-            "killed": ("killed", "ended by the caller"),
-        }[ending.cause]
+        details = {
+            "timeout": f"longer than {limits.wall_s:g} s",
+            "output": f"wrote more than {limits.output_kb} KiB",
+            "killed": "ended by the caller",
+        }
+        return ending.cause, details[ending.cause]
     return _own_end(ending, limits)
 
 

@@ -24,8 +24,10 @@ class Config(TypedDict):
     user: int  # user and group to become; -1 to stay
     proc: bool  # runs get a /proc of their own, else an empty one
     inodes: int  # files and folders a run may have
-    readable: list[str]  # Landlock: what can be read
-    filters: dict[str, list[str]]  # "default", "processes", "commands" -> base64 of BPF programs
+    roots: list[str]  # Landlock: below which a run can read, as far as `readable` allows it
+    readable: list[str]  # Landlock: what can be read by anyone in the slot
+    listed: list[str]  # Landlock: folders that can be listed
+    filters: dict[str, list[str]]  # `kind` of run -> base64 of BPF programs
     only_itself: str  # Landlock: base64 of the second filter
 
 
@@ -59,7 +61,6 @@ class Request(TypedDict):
     text_bytes: int
     files: list[tuple[str, int]]  # name, size
     folder: str  # Landlock: the run's folder on the host, empty if it has no files
-    cgroup: bool  # memory is held by a cgroup
     shared_user: bool  # others run under the same user and count against its number of processes
 
 
@@ -74,9 +75,20 @@ class Report(TypedDict):
     failed: str  # the sandbox could not start it, and why
 
 
+def kind(command: bool, processes: bool) -> str:
+    """Name of the kind of run that decides its filter."""
+    return ("command" if command else "python") + (" with processes" if processes else "")
+
+
 def pack(message: Config | Ready | Request | Report) -> bytes:
     """One message as bytes."""
     return json.dumps(message, separators=(",", ":")).encode()
+
+
+def ready(data: bytes) -> Ready:
+    """A `Ready` as it was packed."""
+    message: Ready = json.loads(data)
+    return message
 
 
 def receive(control: socket.socket) -> tuple[Any, list[int]]:

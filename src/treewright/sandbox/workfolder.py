@@ -28,9 +28,7 @@ async def work_folder(parent: Path | None, files: Mapping[str, bytes]) -> AsyncI
     folder: Path | None = None
     try:
         try:
-            folder = Path(tempfile.mkdtemp(prefix="treewright-", dir=parent)).resolve()
-            for name, content in files.items():
-                (folder / name).write_bytes(content)
+            folder = _made(parent, files)
         except OSError as error:
             if error.errno not in TRANSIENT:
                 place = error.filename or parent or "the folder for temporary files"
@@ -43,11 +41,29 @@ async def work_folder(parent: Path | None, files: Mapping[str, bytes]) -> AsyncI
             await _remove(folder)
 
 
-async def _remove(folder: Path) -> None:
+def _made(parent: Path | None, files: Mapping[str, bytes]) -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="treewright-", dir=parent)).resolve()
     try:
-        folder.rmdir()  # nearly always empty
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
     except OSError:
+        _remove_tree(folder)
+        raise
+    return folder
+
+
+async def _remove(folder: Path) -> None:
+    if not _was_empty(folder):
         await asyncio.shield(asyncio.to_thread(_remove_tree, folder))
+
+
+def _was_empty(folder: Path) -> bool:
+    """Remove the folder if it is empty, as it nearly always is, without a thread."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return False
+    return True
 
 
 def _remove_tree(folder: Path) -> None:

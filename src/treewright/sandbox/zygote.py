@@ -19,6 +19,7 @@ import gc
 import importlib
 import os
 import platform
+import resource
 import select
 import signal
 import socket
@@ -69,6 +70,8 @@ def _take_places(control: int) -> socket.socket:
 
 def _get_ready(config: wire.Config) -> wire.Ready:
     version = platform.python_version()
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     try:
         _become(config)
     except OSError as error:
@@ -81,6 +84,10 @@ def _get_ready(config: wire.Config) -> wire.Ready:
         except ImportError as error:
             if name in config["warm"]:
                 cold.append(f"{name}: {error}")
+    try:
+        _confine(config)
+    except OSError as error:
+        return {"error": str(error), "python": version, "cold": []}
     gc.collect()
     gc.freeze()  # else the first collection in every child would touch, and so copy, every page
     return {"error": "", "python": version, "cold": cold}
@@ -100,6 +107,16 @@ def _become(config: wire.Config) -> None:
         os.setresuid(user, user, user)
         linux.allow_own_proc_files()
     linux.die_with_parent()
+
+
+def _confine(config: wire.Config) -> None:
+    """Without a jail around it, the zygote shuts itself in before its first run; each run then shuts itself in further."""
+    if config["level"] != "landlock":
+        return
+    with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123 - this side is kept small
+        file.write("500")
+    linux.drop_privileges()
+    linux.landlock(config["readable"], config["listed"])
 
 
 @dataclass
@@ -147,14 +164,15 @@ class Zygote:
     def _take_request(self) -> None:
         request, descriptors = wire.receive(self._control)
         if request is None:
-            for run in self._runs.values():
+            for run in {run.pid: run for run in self._runs.values()}.values():
                 self._kill(run)
+                os.waitpid(run.pid, 0)
             os._exit(0)
         line = socket.socket(fileno=descriptors[0])
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             pid = self._fork(request, descriptors[1:], theirs)
-            pidfd = os.pidfd_open(pid)
+            pidfd = _pidfd(pid)
         except (OSError, SyntaxError, ValueError) as error:
             ours.close()
             _send(line, _report(failed=str(error)))
@@ -168,19 +186,16 @@ class Zygote:
             self._watch(run, descriptor)
 
     def _fork(self, request: wire.Request, descriptors: list[int], report: socket.socket) -> int:
-        payload = descriptors.pop() if request["payload_bytes"] else None
+        streams = 4 if request["channel"] else 3
+        payload = descriptors[streams] if request["payload_bytes"] else None
         code = None
         if request["trusted"]:
             if request["has_text"] and payload is not None:
                 text = os.pread(payload, request["text_bytes"], 0)
                 self._codes[request["trusted"]] = compile(text, "guest.py", "exec", dont_inherit=True)
             code = self._codes[request["trusted"]]
-        setup = child.Setup(request, self._config, code, descriptors, payload, report.fileno(), self._user)
-        try:
-            return linux.fork_into(self._flags, lambda: child.run(setup))
-        finally:
-            if payload is not None:
-                os.close(payload)
+        setup = child.Setup(request, self._config, code, descriptors[:streams], payload, report.fileno(), self._user)
+        return linux.fork_into(self._flags, lambda: child.run(setup))
 
     def _watch(self, run: Run, descriptor: int) -> None:
         self._runs[descriptor] = run
@@ -257,6 +272,15 @@ class Zygote:
             if left <= 0:
                 run.over_cpu = True
                 self._kill(run)
+
+
+def _pidfd(pid: int) -> int:
+    try:
+        return os.pidfd_open(pid)
+    except OSError:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
 
 
 def _report(run: Run | None = None, status: int = 0, cpu_s: float = 0.0, memory_kb: int = 0, failed: str = "") -> wire.Report:

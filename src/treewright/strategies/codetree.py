@@ -32,6 +32,9 @@ CRITIC_SHARE = 15
 TOP = 1 + 5 / CRITIC_SHARE
 #: A judge without an opinion leaves this score, half of the scale.
 NEUTRAL = 2.5
+#: Priors of the first layer, for orders that look at them: a strategy not tried yet is worth as much as a program that passes
+#: about a third of the tests; a further plain sample comes when nothing better is left.
+UNTRIED, RESERVE = 0.3, 0.1
 #: Strategies tried for a task without tests.
 UNTESTED_WIDTH = 3
 
@@ -75,13 +78,13 @@ class CodeTree:
         if node.depth > 0:
             plans = await self.thinker.reflections(self.task, node.id, attempt(node), most=s.width, exactly=s.exactly)
             return [Proposal(CodeAction(plan)) for plan in plans or []]
-        ideas = [Proposal(CodeAction(strategy), prior=0.5) for strategy in await self._strategies(node)]
+        ideas = [Proposal(CodeAction(strategy), prior=UNTRIED) for strategy in await self._strategies(node)]
         if not self.task.visible:  # nothing can tell programs apart, so a few are enough
             ideas = ideas[:UNTESTED_WIDTH]
         # Without any strategy the problem can still be solved: a Thinker without an opinion ends no search.
         plain = max(s.plain if self.task.visible else 1, 0 if ideas else 1)
         first = [Proposal(CodeAction(""), prior=1.0)] if plain else []
-        return first + ideas + [Proposal(CodeAction(""), prior=0.1)] * (plain - 1)
+        return first + ideas + [Proposal(CodeAction(""), prior=RESERVE)] * (plain - 1)
 
     async def _strategies(self, node: CodeNode) -> list[str]:
         s = self.settings

@@ -58,7 +58,7 @@ def codetree(
     Raises:
         UserError: an unknown preset or ablation.
     """
-    settings = {"paper": PAPER, "official": OFFICIAL, "recommended": RECOMMENDED}[_known(preset)]
+    settings = {"paper": PAPER, "official": OFFICIAL, "recommended": RECOMMENDED}[preset_named(preset)]
     order = depth_first() if preset == "official" else best_first(promise)
     warm = 0.4 if preset == "recommended" else 0.0
     return _build(task, model, test, order, _ablated(settings, without), seed, warm, sees_review=preset != "official")
@@ -78,7 +78,7 @@ def codetree_dfs(task: CodeTask, model: Model, test: Test, *, preset: Preset = "
 
 def strategy_list(task: CodeTask, model: Model, test: Test, *, preset: Preset = "recommended", seed: int = 0) -> CodeTree:
     """Strategy List: 20 strategies, one program each at temperature 0.8, the first that passes; no repair, no Critic."""
-    _known(preset)
+    preset_named(preset)
     return _build(task, model, test, depth_first(), STRATEGY_LIST, seed, warm=0.8, debugger_warm=0.0)
 
 
@@ -101,13 +101,19 @@ def _build(
 
 def _layers(preset: Preset) -> int:
     """Layers of programs at the paper's d = 3: the script's own count allows one more."""
-    return 4 if _known(preset) == "official" else 3
+    return 4 if preset_named(preset) == "official" else 3
 
 
-def _known(preset: Preset) -> Preset:
-    if preset not in PRESETS:
-        raise UserError(f"unknown preset {preset!r}: choose one of {', '.join(PRESETS)}")
-    return preset
+def preset_named(name: str) -> Preset:
+    """The preset of that name.
+
+    Raises:
+        UserError: there is none.
+    """
+    for preset in PRESETS:
+        if preset == name:
+            return preset
+    raise UserError(f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}")
 
 
 def _ablated(settings: Settings, without: Iterable[str]) -> Settings:

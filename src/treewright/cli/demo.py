@@ -1,0 +1,143 @@
+"""`treewright demo`: one strategy on every task of a folder, a live tree for each, a table at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json as json_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from treewright.cli import INTERRUPTED
+from treewright.cli.solve import FLAG, JSON, as_json, run_under_interrupts, statuses
+
+if TYPE_CHECKING:
+    from treewright.runs import Solution
+
+
+def demo(
+    folder: Path = Path("examples/tasks"),
+    /,
+    *,
+    model: str | None = None,
+    strategy: str = "codetree",
+    preset: str = "recommended",
+    without: Annotated[list[str] | None, Parameter(negative="")] = None,
+    budget: Annotated[list[str] | None, Parameter(negative="", allow_leading_hyphen=True)] = None,
+    parallel: int = 2,
+    seed: int = 0,
+    sandbox: str = "auto",
+    base_url: str | None = None,
+    journal: Path | None = None,
+    json: JSON = False,
+    quiet: Annotated[bool, FLAG] = False,
+) -> int:
+    """Solve every task of a folder, easiest first, and print a table.
+
+    Parameters
+    ----------
+    folder
+        Tasks in any form that `treewright solve` takes; each is one entry of the folder.
+    model
+        Who writes. Default: TREEWRIGHT_MODEL, else local.
+    strategy
+        As for solve.
+    preset
+        As for solve.
+    without
+        As for solve.
+    budget
+        For each task, as for solve. Default: 20 executions.
+    parallel
+        Most steps at work at once.
+    seed
+        Of all randomness of the searches.
+    sandbox
+        Isolation of the programs.
+    base_url
+        Address of an OpenAI-compatible server.
+    journal
+        File the runs are recorded in.
+    json
+        Print one JSON object a task instead of the table.
+    quiet
+        Show no progress.
+    """
+    from rich.console import Console
+
+    from treewright.cli.live import plain_line
+    from treewright.cli.options import read_budget
+    from treewright.cli.tasks import load_task
+    from treewright.core.budget import Limits
+    from treewright.core.errors import UserError
+    from treewright.core.events import Event
+    from treewright.journal.places import default_path, open_journal
+    from treewright.runs import EXECUTIONS, RunSpec, start
+    from treewright.solving import default_model
+    from treewright.strategies.codetree_presets import preset_named
+
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}: name one with tasks in it")
+    tasks = [load_task(str(path)) for path in sorted(folder.iterdir()) if path.is_dir() or path.suffix in (".toml", ".py")]
+    if not tasks:
+        raise UserError(f"there is no task in {folder}: see `treewright solve --help` for the forms")
+    progress = Console(stderr=True, highlight=False, soft_wrap=True)
+    drawn = progress.is_terminal and not quiet
+
+    def sink(event: Event) -> None:
+        line = plain_line(event)
+        if line and not drawn and not quiet:
+            progress.print(f"  {line}", markup=False)
+
+    record = open_journal(journal or default_path())
+    solutions: list[Solution] = []
+    try:
+        for number, task in enumerate(tasks, 1):
+            if not drawn and not quiet:
+                progress.print(f"[{number}/{len(tasks)}] {task.name}", markup=False)
+            spec = RunSpec(
+                task=task, model=model or default_model(), strategy=strategy, preset=preset_named(preset),
+                without=tuple(without or ()), limits=read_budget(budget or (), default=Limits(executions=EXECUTIONS)),
+                parallel=parallel, seed=seed, sandbox=sandbox, base_url=base_url,
+            )  # fmt: skip
+            run = start(spec, journal=record, sinks=[sink])
+            solution = asyncio.run(run_under_interrupts(run, progress, drawn, f"[{number}/{len(tasks)}] {task.name}"))
+            if solution.ended == "interrupted":
+                break
+            solutions.append(solution)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        record.close()
+    _report(solutions, json=json)
+    return statuses(solutions) if len(solutions) == len(tasks) else INTERRUPTED
+
+
+def _report(solutions: list[Solution], *, json: bool) -> None:
+    if json:
+        for solution in solutions:
+            print(json_.dumps(as_json(solution), ensure_ascii=False))
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 120
+    console.print(_table(solutions))
+
+
+def _table(solutions: list[Solution]) -> Any:
+    from rich.table import Table
+
+    solved = sum(s.solved for s in solutions)
+    table = Table(title=f"{solved} of {len(solutions)} tasks solved", title_justify="left", header_style="bold")
+    table.add_column("task")
+    table.add_column("solved")
+    for heading in ("executions", "calls", "tokens", "seconds"):
+        table.add_column(heading, justify="right")
+    for s in solutions:
+        word = "[bold green]verified[/]" if s.verified else "[green]yes[/]" if s.solved else "[red]no[/]"
+        used = s.usage
+        table.add_row(s.task, word, f"{used.executions:,}", f"{used.calls:,}", f"{used.tokens:,}", f"{used.seconds:.1f}")
+    return table

@@ -1,0 +1,77 @@
+"""How nodes, runs and costs look in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from treewright.core.budget import Spend
+from treewright.core.tree import Status
+
+if TYPE_CHECKING:
+    from treewright.strategies.codetree_settings import CodeNode
+
+MARKS = {
+    Status.PENDING: ("○", "dim"),
+    Status.OPEN: ("◐", "cyan"),
+    Status.EXPANDED: ("●", "cyan"),
+    Status.CLOSED: ("●", "yellow"),
+    Status.PRUNED: ("✕", "dim red"),
+}
+
+
+def node_line(node: CodeNode, width: int = 100) -> Text:
+    """One node on one line: mark, id, tests, score, idea."""
+    mark, style = MARKS[node.status]
+    if node.running:
+        mark, style = "▶", "bold blue"
+    elif node.evaluation is not None and node.evaluation.verdict.value == "accept":
+        mark, style = "✔", "bold green"
+    elif node.outcome is not None and node.outcome.report.all_passed:
+        style = "green"
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(f"{'   ' * node.depth}{mark} ", style)
+    line.append(node.id, "bold" if node.running else "")
+    if node.outcome is not None:
+        report = node.outcome.report
+        line.append(
+            f"  {report.passed}/{report.total}", "green" if report.all_passed else "red" if not report.passed else "yellow"
+        )
+    if node.evaluation is not None:
+        opinion = "" if node.evaluation.opinion else " (no opinion)"
+        line.append(f"  {node.evaluation.score:.2f}{opinion}", "dim")
+    idea = node.proposal.action.idea if node.proposal else "problem"
+    line.append(f"  {idea or '(no strategy)'}".replace("\n", " "), "dim" if node.status is Status.PENDING else "")
+    line.truncate(max(20, width), overflow="ellipsis")
+    return line
+
+
+def in_reserve(node: CodeNode) -> bool:
+    """Whether the node is one of many alike that were not tried yet, not worth a line of its own."""
+    return node.status is Status.PENDING and not node.running and node.index > 0 and not node.action.idea
+
+
+def costs(spent: Spend) -> str:
+    """What was spent, in words: "3 executions, 7 calls, 1,204 tokens, $0.0012, 12.3 s"."""
+    parts = [
+        f"{spent.executions:,} execution{'s' * (spent.executions != 1)}",
+        f"{spent.calls:,} call{'s' * (spent.calls != 1)}",
+        f"{spent.tokens:,} tokens",
+    ]
+    if spent.dollars:
+        parts.append(f"${spent.dollars:.4f}")
+    parts.append(f"{spent.seconds:.1f} s")
+    return ", ".join(parts)
+
+
+def usage(spent: Spend) -> dict[str, Any]:
+    """What was spent, for JSON."""
+    return {
+        "executions": spent.executions,
+        "calls": spent.calls,
+        "tool_calls": spent.tool_calls,
+        "tokens": spent.tokens,
+        "dollars": round(spent.dollars, 6),
+        "seconds": round(spent.seconds, 3),
+    }

@@ -1,0 +1,270 @@
+"""`treewright solve` and `treewright resume`."""
+
+from __future__ import annotations
+
+import asyncio
+import json as json_
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from treewright.cli import INTERRUPTED, UNVERIFIED, VERIFIED
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from treewright.core.events import Event
+    from treewright.journal.base import Journal
+    from treewright.runs import Run, Solution
+
+JSON = Annotated[bool, Parameter(name="--json", negative="")]
+FLAG = Parameter(negative="")
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a run is shown and what becomes of its answer."""
+
+    json: bool
+    quiet: bool
+    out: Path | None
+
+
+def solve(
+    task: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    /,
+    *,
+    model: str | None = None,
+    strategy: str = "codetree",
+    preset: str = "recommended",
+    without: Annotated[list[str] | None, Parameter(negative="")] = None,
+    budget: Annotated[list[str] | None, Parameter(negative="", allow_leading_hyphen=True)] = None,
+    parallel: int = 1,
+    seed: int = 0,
+    sandbox: str = "auto",
+    base_url: str | None = None,
+    journal: Path | None = None,
+    json: JSON = False,
+    quiet: Annotated[bool, FLAG] = False,
+    out: Path | None = None,
+) -> int:
+    """Search for a program that passes a task's tests.
+
+    Parameters
+    ----------
+    task
+        A TOML file (prompt, entry_point, tests or [[examples]]), a Python file with a stub and its asserts, a folder with
+        problem.md and *.in/*.out, or - for standard input.
+    model
+        Who writes: local, local:FILE.gguf, openai:NAME, anthropic:NAME, ..., scripted:FILE. Default: TREEWRIGHT_MODEL,
+        else local.
+    strategy
+        codetree, codetree-bfs, codetree-dfs, strategy-list, resample or direct.
+    preset
+        recommended, paper or official (the authors' script).
+    without
+        Leave a part of codetree out: verification, abort or scoring. May be repeated.
+    budget
+        The most it may spend: a number of executions, and tokens=…, usd=…, seconds=…, calls=…, with commas or repeated.
+        Default: 20 executions.
+    parallel
+        Most steps at work at once.
+    seed
+        Of all randomness of the search.
+    sandbox
+        Isolation of the programs: auto takes the strongest there is.
+    base_url
+        Address of an OpenAI-compatible server.
+    journal
+        File the run is recorded in. Default: TREEWRIGHT_JOURNAL, else the user's own.
+    json
+        Print one JSON object instead of the answer.
+    quiet
+        Show no progress.
+    out
+        Write the answer to this file.
+    """
+    from treewright.cli.options import read_budget
+    from treewright.cli.tasks import load_task
+    from treewright.core.budget import Limits
+    from treewright.core.errors import UserError
+    from treewright.runs import EXECUTIONS, RunSpec, start
+    from treewright.solving import default_model
+    from treewright.strategies.codetree_presets import preset_named
+
+    spec = RunSpec(
+        task=load_task(task, stdin=sys.stdin),
+        model=model or default_model(),
+        strategy=strategy,
+        preset=preset_named(preset),
+        without=tuple(without or ()),
+        limits=read_budget(budget or (), default=Limits(executions=EXECUTIONS)),
+        parallel=parallel,
+        seed=seed,
+        sandbox=sandbox,
+        base_url=base_url,
+    )
+    if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
+        raise UserError(f"the answer cannot be written to {out}: name a file in a folder that is there")
+    return _carry_out(lambda record, sink: start(spec, journal=record, sinks=[sink]), journal, Manner(json, quiet, out))
+
+
+def resume(
+    run: str,
+    /,
+    *,
+    budget: Annotated[list[str] | None, Parameter(negative="", allow_leading_hyphen=True)] = None,
+    journal: Path | None = None,
+    json: JSON = False,
+    quiet: Annotated[bool, FLAG] = False,
+    out: Path | None = None,
+) -> int:
+    """Go on with a run that was stopped. What it paid for is on record and is not paid again.
+
+    Parameters
+    ----------
+    run
+        Its id, the beginning of it, or last.
+    budget
+        New limits for the whole run, what was spent before included; those not named stay.
+    journal
+        File the run is recorded in.
+    json
+        Print one JSON object instead of the answer.
+    quiet
+        Show no progress.
+    out
+        Write the answer to this file.
+    """
+    from treewright.cli.options import find_run, read_budget
+    from treewright.runs import resume as take_up
+
+    def prepare(record: Journal, sink: Callable[[Event], None]) -> Run:
+        run_id = find_run(record, run)
+        taken = take_up(run_id, journal=record, sinks=[sink])
+        if not budget:
+            return taken
+        return take_up(run_id, journal=record, limits=read_budget(budget, default=taken.spec.limits), sinks=[sink])
+
+    return _carry_out(prepare, journal, Manner(json, quiet, out), must_exist=True)
+
+
+def _carry_out(
+    prepare: Callable[[Journal, Callable[[Event], None]], Run], path: Path | None, manner: Manner, *, must_exist: bool = False
+) -> int:
+    """Run to the end with something to look at, print what came out, and say with which status to exit."""
+    from rich.console import Console
+
+    from treewright.cli.live import plain_line
+    from treewright.journal.places import default_path, open_journal
+
+    progress = Console(stderr=True, highlight=False, soft_wrap=True)
+    drawn = progress.is_terminal and not manner.quiet
+
+    def sink(event: Event) -> None:
+        line = plain_line(event)
+        if line and not drawn and not manner.quiet:
+            progress.print(line, markup=False)
+
+    record = open_journal(path or default_path(), must_exist=must_exist)
+    try:
+        run = prepare(record, sink)
+        solution = asyncio.run(run_under_interrupts(run, progress, drawn, run.spec.task.name or "task"))
+    except KeyboardInterrupt:
+        _say_resume(progress, run, path)
+        return INTERRUPTED
+    finally:
+        record.close()
+    return _finish(solution, run, progress, manner, path)
+
+
+async def run_under_interrupts(run: Run, progress: Console, drawn: bool, title: str) -> Solution:
+    """The run under Ctrl-C: the first lets the calls under way end, the second stops at once."""
+    from contextlib import nullcontext
+
+    from treewright.cli.live import live_tree
+
+    going = asyncio.current_task()
+    loop = asyncio.get_running_loop()
+    pressed = 0
+
+    def interrupt() -> None:
+        nonlocal pressed
+        pressed += 1
+        if pressed == 1:
+            progress.print("stopping after the calls under way; press Ctrl-C again to stop at once", style="yellow")
+            run.stop()
+        elif going is not None:
+            going.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupt)
+    try:
+        async with live_tree(run, progress, title) if drawn else nullcontext():
+            return await run.go()
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+def _finish(solution: Solution, run: Run, progress: Console, manner: Manner, path: Path | None) -> int:
+    from treewright.cli.printing import costs
+    from treewright.core.errors import UserError
+
+    if manner.out is not None and solution.answer:
+        try:
+            manner.out.write_text(solution.answer, encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"the answer cannot be written to {manner.out}: {error.strerror}") from error
+    if manner.json:
+        print(json_.dumps(as_json(solution), ensure_ascii=False))
+    elif manner.out is None and solution.answer:
+        print(solution.answer, end="" if solution.answer.endswith("\n") else "\n")
+    if not manner.quiet and not manner.json:
+        word = "verified" if solution.verified else "unverified" if solution.answer else "no answer"
+        style = "bold green" if solution.verified else "bold yellow"
+        progress.print(word, style=style, end=": ")
+        progress.print(f"{solution.reason} ({costs(solution.usage)})", markup=False)
+        progress.print(f"treewright show {solution.run_id}{_where(path)}", style="dim", markup=False)
+    if solution.ended == "interrupted":
+        _say_resume(progress, run, path)
+        return INTERRUPTED
+    return VERIFIED if solution.verified else UNVERIFIED
+
+
+def as_json(solution: Solution) -> dict[str, Any]:
+    """The solution as `--json` prints it."""
+    from treewright.cli.printing import usage
+
+    return {
+        "task": solution.task,
+        "strategy": solution.strategy,
+        "model": solution.model,
+        "solved": solution.solved,
+        "verified": solution.verified,
+        "answer": solution.answer,
+        "reason": solution.reason,
+        "ended": solution.ended,
+        "usage": usage(solution.usage),
+        "run_id": solution.run_id,
+    }
+
+
+def _say_resume(progress: Console, run: Run, path: Path | None) -> None:
+    progress.print(f"to go on: treewright resume {run.id}{_where(path)}", markup=False)
+
+
+def _where(path: Path | None) -> str:
+    return f" --journal {path}" if path is not None else ""
+
+
+def statuses(solutions: Sequence[Solution]) -> int:
+    """The exit status of several runs: verified only if all are."""
+    return VERIFIED if all(s.verified for s in solutions) else UNVERIFIED

@@ -1,0 +1,135 @@
+"""The sandbox for homes that refuse namespaces, as containers do: Landlock, system call filters, limits; no privileges needed.
+
+A warm interpreter as in `namespaces` (`zygote`, `child`), without a jail around it. Landlock shows a run the interpreter, its
+packages and the system's libraries, read-only; the filters leave it no socket, no new process, and no signal to others; limits
+of the kernel bound its memory, processor time and descriptors.
+
+**Not covered, besides what `namespaces` does not**: a run can write no file at all, since their sum could not be bounded; it
+cannot have new processes, so no `Job.command`; threads are bounded by address space alone; process ids and the host's paths to
+the interpreter can be seen. As root the runs get a user of their own, unless the interpreter lies where only root can read it:
+then they are root without capabilities.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from treewright.core.errors import SandboxUnavailable
+from treewright.sandbox import jail, linux, seccomp, wire
+from treewright.sandbox.base import Exit, Job, Process
+from treewright.sandbox.filters import encoded
+from treewright.sandbox.interpreter import Interpreter, find, open_to_others
+from treewright.sandbox.launcher import Launcher
+from treewright.sandbox.parcel import Parcel, prepare
+from treewright.sandbox.run import NeverRan
+from treewright.sandbox.slot import Blueprint, Slot, open_slot
+from treewright.sandbox.slots import Slots
+from treewright.sandbox.syscalls import this_machine
+from treewright.sandbox.workfolder import work_folder
+
+_SLOT_USERS = 61000
+_SYSTEM = ("/usr/lib", "/usr/lib32", "/usr/lib64", "/lib", "/lib32", "/lib64", "/usr/share/zoneinfo", "/etc/ld.so.cache")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+
+
+class LandlockSandbox:
+    """Runs jobs confined by Landlock. See the module for what that covers.
+
+    Args:
+        python: as for `NamespaceSandbox`.
+        warm: as for `NamespaceSandbox`.
+        slots: as for `NamespaceSandbox`.
+        folder: where files of jobs are put. Default: the system's folder for temporary files.
+
+    Raises:
+        SandboxUnavailable: the kernel has no Landlock, or refuses it.
+    """
+
+    def __init__(
+        self, *, python: Path | None = None, warm: tuple[str, ...] = (), slots: int | None = None, folder: Path | None = None
+    ) -> None:
+        if not linux.landlock_version():
+            raise SandboxUnavailable("This kernel has no Landlock (Linux 5.13 with it switched on, not hidden by a container).")
+        self._machine = this_machine()
+        self._interpreter = find(python)
+        self._warm, self._folder = warm, folder
+        self._slots = Slots(self._open, self._open, slots or os.cpu_count() or 1)
+        self._launcher = Launcher(self._slots, alone=lambda job: False)
+
+    @property
+    def level(self) -> str:
+        """Always "landlock"."""
+        return "landlock"
+
+    def start(self, job: Job) -> AbstractAsyncContextManager[Process]:
+        """Run `job` until the block is left. See `Sandbox.start`."""
+        return self._run(job)
+
+    def close(self) -> None:
+        """End all zygotes. Also done when this object is collected, and by the kernel when the host dies."""
+        self._slots.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @asynccontextmanager
+    async def _run(self, job: Job) -> AsyncIterator[Process]:
+        if job.command or job.limits.processes:
+            yield NeverRan("without namespaces no new process can be had: only Python programs of one process run here")
+        elif job.files:
+            async with work_folder(self._folder, job.files) as folder:
+                if isinstance(folder, Exit):
+                    yield NeverRan(folder.detail)
+                    return
+                async with self._launcher.run(replace(job, files={}), partial(_prepare, folder=folder)) as process:
+                    yield process
+        else:
+            async with self._launcher.run(job, partial(_prepare, folder=None)) as process:
+                yield process
+
+    def _open(self, number: int) -> Slot:
+        interpreter = self._interpreter
+        apart = os.getuid() == 0 and all(map(open_to_others, (interpreter.stdlib, *interpreter.site)))
+        roots = [*_SYSTEM, *_DEVICES, str(interpreter.stdlib.parent), *map(str, interpreter.site)]
+        config: wire.Config = {
+            "level": self.level,
+            "path": interpreter.path(),
+            "warm": list(self._warm),
+            "user": _SLOT_USERS + number if apart else -1,
+            "proc": False,
+            "inodes": 0,
+            "roots": roots,
+            "readable": [*_SYSTEM, *_DEVICES, *_readable(interpreter), str(self._folder or tempfile.gettempdir())],
+            "listed": [str(interpreter.stdlib.parent), *map(str, interpreter.site)],
+            "filters": encoded(self._machine, full=False, counted=False),
+            "only_itself": base64.b64encode(seccomp.only_itself(self._machine)).decode(),
+        }
+        return open_slot(Blueprint(self._command, config))
+
+    def _command(self, control: int) -> list[str]:
+        return [str(self._interpreter.executable), *jail.start(control, str(Path(__file__).parent))]
+
+
+def _prepare(job: Job, slot: Slot, *, folder: Path | None) -> Parcel:
+    if folder and slot.user >= 0:
+        os.chown(folder, slot.user, slot.user)
+    return prepare(job, slot, folder=str(folder or ""), memory_mb=job.limits.memory_mb, shared_user=True)
+
+
+def _readable(interpreter: Interpreter) -> list[str]:
+    """The library and the packages piece by piece, as a rule for a folder cannot leave out something in it."""
+    beside = [entry for entry in interpreter.stdlib.parent.iterdir() if entry.is_file()]
+    library = [entry for entry in interpreter.stdlib.iterdir() if entry.name not in jail.PACKAGES]
+    packages = [entry for site in interpreter.site for entry in site.iterdir() if entry.name not in jail.MASKED]
+    return [str(entry) for entry in (*beside, *library, *packages)]
