@@ -23,8 +23,9 @@ from treewright.core.errors import (
 from treewright.core.task import CodeTask, Example
 
 if TYPE_CHECKING:
-    from treewright.runs import Run, RunSpec, Solution, resume, start
+    from treewright.runs import Run, resume, start
     from treewright.solving import solve, solve_async
+    from treewright.spec import RunSpec, Solution
 
 __version__ = "0.1.0"
 
@@ -49,8 +50,8 @@ __all__ = [
 
 _LAZY = {
     "Run": "treewright.runs",
-    "RunSpec": "treewright.runs",
-    "Solution": "treewright.runs",
+    "RunSpec": "treewright.spec",
+    "Solution": "treewright.spec",
     "resume": "treewright.runs",
     "solve": "treewright.solving",
     "solve_async": "treewright.solving",

@@ -13,18 +13,16 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
-from typing import Any
 
 from treewright.core.budget import Budget, Limits, Spend
-from treewright.core.check import validate_task
+from treewright.core.check import derive_entry_point, validate_task
 from treewright.core.errors import TreewrightError, UserError
 from treewright.core.events import Event, ProgramRan, RunEnded, RunStarted, Sink
 from treewright.core.search import Answer, Result, search
-from treewright.core.task import CodeTask
 from treewright.core.tree import Tree
 from treewright.journal.base import Journal, Shapes
 from treewright.journal.replay import Past, replay
@@ -36,89 +34,17 @@ from treewright.models.recorded import Recorded
 from treewright.models.throttled import Throttled
 from treewright.sandbox.base import Sandbox
 from treewright.sandbox.harness import Report, run_tests
+from treewright.spec import REASONS, RunSpec, Solution, plain_spec, spec_from_plain
 from treewright.strategies.baselines.resample import direct, resample
 from treewright.strategies.codetree import CodeTree
-from treewright.strategies.codetree_presets import Preset, codetree, codetree_bfs, codetree_dfs, preset_named, strategy_list
+from treewright.strategies.codetree_presets import codetree, codetree_bfs, codetree_dfs, preset_named, strategy_list
 from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
 
-#: The papers' budget: programs written and run.
-EXECUTIONS = 20
 CODE = Shapes(CodeAction, CodeOutcome)
 Test = Callable[[str, str], Awaitable[Report]]
 
-#: What each reason of a search means, for people.
-REASONS = {
-    "accepted": "accepted",
-    "exhausted": "nothing was left to try",
-    "executions": "the budget of executions is spent",
-    "calls": "the budget of calls is spent",
-    "tokens": "the budget of tokens is spent",
-    "dollars": "the budget of dollars is spent",
-    "seconds": "the time is over",
-    "interrupted": "interrupted",
-}
 #: Reasons after which going on could change the answer without a larger budget.
 _UNFINISHED = frozenset({"interrupted", "fault"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSpec:
-    """A run as a value.
-
-    Args:
-        task: what to solve.
-        model: name of the model ("local", "openai:gpt-4o-mini", "scripted:replies.jsonl", ...).
-        strategy: one of `STRATEGIES`.
-        preset: "paper", "official" or "recommended".
-        without: parts of CodeTree to leave out: "verification", "abort", "scoring".
-        limits: the most it may spend.
-        parallel: most steps at work at once, >= 1.
-        seed: of all its randomness.
-        sandbox: isolation of its programs.
-        base_url: address of an OpenAI-compatible server.
-    """
-
-    task: CodeTask
-    model: str
-    strategy: str = "codetree"
-    preset: Preset = "recommended"
-    without: Sequence[str] = ()
-    limits: Limits = Limits(executions=EXECUTIONS)  # noqa: RUF009 - a frozen value
-    parallel: int = 1
-    seed: int = 0
-    sandbox: str = "auto"
-    base_url: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """How a run ended.
-
-    Args:
-        run_id: its id in the journal.
-        task: name of the task.
-        strategy: that was used.
-        model: that was used.
-        solved: the answer passes every visible test.
-        verified: the search accepted the answer.
-        answer: the program; "" when there is none.
-        reason: why the search ended and what speaks for the answer, in a sentence.
-        ended: the same as one word: "accepted", "exhausted", "interrupted", or the limit that was reached.
-        usage: what the run spent, in all its sittings.
-        tree: all its nodes.
-    """
-
-    run_id: str
-    task: str
-    strategy: str
-    model: str
-    solved: bool
-    verified: bool
-    answer: str
-    reason: str
-    ended: str
-    usage: Spend
-    tree: Tree[CodeAction, CodeOutcome]
 
 
 def _codetree(spec: RunSpec, model: Model, test: Test) -> CodeTree:
@@ -255,6 +181,9 @@ def start(spec: RunSpec, *, journal: Journal, sinks: Iterable[Sink] = (), run_id
         UserError: the spec asks for something impossible: the task, a name, a number.
     """
     _check(spec)
+    task = spec.task
+    if task.tests and not task.entry_point:
+        spec = replace(spec, task=replace(task, entry_point=derive_entry_point(task.tests, task.setup)))
     return Run(run_id or new_id(), spec, Past(), journal, sinks)
 
 
@@ -276,21 +205,6 @@ def resume(run_id: str, *, journal: Journal, limits: Limits | None = None, sinks
         raise UserError(f"no run {run_id!r} in this journal: `treewright runs` lists them")
     spec = spec_from_plain(past.spec)
     return Run(run_id, spec if limits is None else replace(spec, limits=limits), past, journal, sinks)
-
-
-def plain_spec(spec: RunSpec) -> dict[str, Any]:
-    """A spec as plain data, for the journal."""
-    from pydantic import TypeAdapter
-
-    plain: dict[str, Any] = TypeAdapter(RunSpec).dump_python(spec, mode="json")
-    return plain
-
-
-def spec_from_plain(plain: dict[str, Any]) -> RunSpec:
-    """The spec that `plain_spec` made plain."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(RunSpec).validate_python(plain)
 
 
 def new_id() -> str:

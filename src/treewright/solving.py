@@ -12,7 +12,8 @@ from treewright.core.events import Sink
 from treewright.core.task import CodeTask
 from treewright.journal.base import Journal
 from treewright.journal.places import default_path, open_journal
-from treewright.runs import EXECUTIONS, RunSpec, Solution, start
+from treewright.runs import start
+from treewright.spec import EXECUTIONS, RunSpec, Solution
 from treewright.strategies.codetree_presets import Preset
 
 #: The model that is used when none is named: the environment's, else the embedded one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json as json_
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,8 @@ from treewright.cli import INTERRUPTED
 from treewright.cli.solve import FLAG, JSON, as_json, run_under_interrupts, statuses
 
 if TYPE_CHECKING:
-    from treewright.runs import Solution
+    from treewright.core.task import CodeTask
+    from treewright.spec import RunSpec, Solution
 
 
 def demo(
@@ -64,54 +66,66 @@ def demo(
     quiet
         Show no progress.
     """
-    from rich.console import Console
-
-    from treewright.cli.live import plain_line
     from treewright.cli.options import read_budget
-    from treewright.cli.tasks import load_task
     from treewright.core.budget import Limits
-    from treewright.core.errors import UserError
-    from treewright.core.events import Event
-    from treewright.journal.places import default_path, open_journal
-    from treewright.runs import EXECUTIONS, RunSpec, start
     from treewright.solving import default_model
+    from treewright.spec import EXECUTIONS, RunSpec
     from treewright.strategies.codetree_presets import preset_named
+
+    specs = [
+        RunSpec(
+            task=task,
+            model=model or default_model(),
+            strategy=strategy,
+            preset=preset_named(preset),
+            without=tuple(without or ()),
+            limits=read_budget(budget or (), default=Limits(executions=EXECUTIONS)),
+            parallel=parallel,
+            seed=seed,
+            sandbox=sandbox,
+            base_url=base_url,
+        )
+        for task in _tasks(folder)
+    ]
+    solutions = _run_all(specs, journal, quiet=quiet)
+    _report(solutions, json=json)
+    return statuses(solutions) if len(solutions) == len(specs) else INTERRUPTED
+
+
+def _tasks(folder: Path) -> list[CodeTask]:
+    from treewright.cli.tasks import load_task
+    from treewright.core.errors import UserError
 
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}: name one with tasks in it")
     tasks = [load_task(str(path)) for path in sorted(folder.iterdir()) if path.is_dir() or path.suffix in (".toml", ".py")]
     if not tasks:
         raise UserError(f"there is no task in {folder}: see `treewright solve --help` for the forms")
+    return tasks
+
+
+def _run_all(specs: list[RunSpec], journal: Path | None, *, quiet: bool) -> list[Solution]:
+    """The solutions of the runs that ended; fewer than specs when the user stopped it."""
+    from rich.console import Console
+
+    from treewright.cli.live import progress_sink
+    from treewright.journal.places import default_path, open_journal
+    from treewright.runs import start
+
     progress = Console(stderr=True, highlight=False, soft_wrap=True)
     drawn = progress.is_terminal and not quiet
-
-    def sink(event: Event) -> None:
-        line = plain_line(event)
-        if line and not drawn and not quiet:
-            progress.print(f"  {line}", markup=False)
-
-    record = open_journal(journal or default_path())
     solutions: list[Solution] = []
-    try:
-        for number, task in enumerate(tasks, 1):
+    with closing(open_journal(journal or default_path())) as record, suppress(KeyboardInterrupt):
+        for number, spec in enumerate(specs, 1):
+            title = f"[{number}/{len(specs)}] {spec.task.name}"
             if not drawn and not quiet:
-                progress.print(f"[{number}/{len(tasks)}] {task.name}", markup=False)
-            spec = RunSpec(
-                task=task, model=model or default_model(), strategy=strategy, preset=preset_named(preset),
-                without=tuple(without or ()), limits=read_budget(budget or (), default=Limits(executions=EXECUTIONS)),
-                parallel=parallel, seed=seed, sandbox=sandbox, base_url=base_url,
-            )  # fmt: skip
-            run = start(spec, journal=record, sinks=[sink])
-            solution = asyncio.run(run_under_interrupts(run, progress, drawn, f"[{number}/{len(tasks)}] {task.name}"))
+                progress.print(title, markup=False)
+            run = start(spec, journal=record, sinks=[progress_sink(progress, shown=not drawn and not quiet)])
+            solution = asyncio.run(run_under_interrupts(run, progress, drawn, title))
             if solution.ended == "interrupted":
                 break
             solutions.append(solution)
-    except KeyboardInterrupt:
-        pass
-    finally:
-        record.close()
-    _report(solutions, json=json)
-    return statuses(solutions) if len(solutions) == len(tasks) else INTERRUPTED
+    return solutions
 
 
 def _report(solutions: list[Solution], *, json: bool) -> None:

@@ -15,7 +15,7 @@ from rich.live import Live
 from rich.text import Text
 
 from treewright.cli.printing import costs, in_reserve, node_line
-from treewright.core.events import Event, ModelCalled, NodeEvaluated, NodeExpanded
+from treewright.core.events import Event, ModelCalled, NodeEvaluated, NodeExpanded, Sink
 from treewright.core.tree import Verdict
 
 if TYPE_CHECKING:
@@ -72,6 +72,17 @@ def window(run: Run, most: int) -> list[CodeNode]:
             kept |= line
         nodes = list(kept.values())
     return sorted(nodes, key=lambda node: node.path)
+
+
+def progress_sink(console: Console, *, shown: bool) -> Sink:
+    """A sink that prints a line for what happens, where nothing is drawn."""
+
+    def sink(event: Event) -> None:
+        line = plain_line(event) if shown else ""
+        if line:
+            console.print(line, markup=False)
+
+    return sink
 
 
 def plain_line(event: Event) -> str:

@@ -159,7 +159,7 @@ def show(
 
 def _show_tree(console: Console, run_id: str, past: Past[CodeAction, CodeOutcome]) -> None:
     from treewright.cli.printing import costs, in_reserve, node_line
-    from treewright.runs import REASONS, spec_from_plain
+    from treewright.spec import REASONS, spec_from_plain
 
     spec = spec_from_plain(past.spec)
     console.print(

@@ -18,9 +18,10 @@ from treewright.cli import INTERRUPTED, UNVERIFIED, VERIFIED
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from treewright.core.events import Event
+    from treewright.core.events import Sink
     from treewright.journal.base import Journal
-    from treewright.runs import Run, Solution
+    from treewright.runs import Run
+    from treewright.spec import Solution
 
 JSON = Annotated[bool, Parameter(name="--json", negative="")]
 FLAG = Parameter(negative="")
@@ -93,8 +94,9 @@ def solve(
     from treewright.cli.tasks import load_task
     from treewright.core.budget import Limits
     from treewright.core.errors import UserError
-    from treewright.runs import EXECUTIONS, RunSpec, start
+    from treewright.runs import start
     from treewright.solving import default_model
+    from treewright.spec import EXECUTIONS, RunSpec
     from treewright.strategies.codetree_presets import preset_named
 
     spec = RunSpec(
@@ -144,7 +146,7 @@ def resume(
     from treewright.cli.options import find_run, read_budget
     from treewright.runs import resume as take_up
 
-    def prepare(record: Journal, sink: Callable[[Event], None]) -> Run:
+    def prepare(record: Journal, sink: Sink) -> Run:
         run_id = find_run(record, run)
         taken = take_up(run_id, journal=record, sinks=[sink])
         if not budget:
@@ -154,23 +156,17 @@ def resume(
     return _carry_out(prepare, journal, Manner(json, quiet, out), must_exist=True)
 
 
-def _carry_out(
-    prepare: Callable[[Journal, Callable[[Event], None]], Run], path: Path | None, manner: Manner, *, must_exist: bool = False
-) -> int:
+def _carry_out(prepare: Callable[[Journal, Sink], Run], path: Path | None, manner: Manner, *, must_exist: bool = False) -> int:
     """Run to the end with something to look at, print what came out, and say with which status to exit."""
     from rich.console import Console
 
-    from treewright.cli.live import plain_line
+    from treewright.cli.live import progress_sink
     from treewright.journal.places import default_path, open_journal
 
     progress = Console(stderr=True, highlight=False, soft_wrap=True)
     drawn = progress.is_terminal and not manner.quiet
 
-    def sink(event: Event) -> None:
-        line = plain_line(event)
-        if line and not drawn and not manner.quiet:
-            progress.print(line, markup=False)
-
+    sink = progress_sink(progress, shown=not drawn and not manner.quiet)
     record = open_journal(path or default_path(), must_exist=must_exist)
     try:
         run = prepare(record, sink)

@@ -8,20 +8,24 @@ from dataclasses import replace
 from typing import Literal
 
 from treewright.sandbox import wire
-from treewright.sandbox.base import Exit, Job
+from treewright.sandbox.base import Exit, Job, Limits, Status
 from treewright.sandbox.syscalls import numbers, this_machine
 from treewright.sandbox.verdicts import Ending, outcome
 
 
+Cause = Literal["timeout", "output", "killed"]
+_KILLED: wire.Report = {
+    "status": signal.SIGKILL,
+    "cpu_s": 0.0,
+    "memory_kb": 0,
+    "over_cpu": False,
+    "denied": -1,
+    "failed": "",
+}
+
+
 def exit_of(
-    report: wire.Report | None,
-    cause: Literal["timeout", "output", "killed"] | None,
-    job: Job,
-    stdout: bytes,
-    stderr: bytes,
-    wall_s: float,
-    *,
-    memory: bool,
+    report: wire.Report | None, cause: Cause | None, job: Job, streams: list[bytes], wall_s: float, memory: bool
 ) -> Exit:
     """The `Exit` of a run.
 
@@ -29,15 +33,14 @@ def exit_of(
         report: the zygote's, or None if it died first.
         cause: what the host ended the run for, if it did.
         job: what ran.
-        stdout: what it wrote, cut.
-        stderr: the same for standard error.
+        streams: what it wrote to standard output and to standard error, cut.
         wall_s: seconds it took.
         memory: whether the kernel killed for want of memory meanwhile.
     """
+    stdout, stderr = streams
     if report is None and cause is None:
         return Exit("unavailable", stdout=stdout, stderr=stderr, wall_s=wall_s, detail="the sandbox's own process died")
-    if report is None:
-        report = {"status": signal.SIGKILL, "cpu_s": 0.0, "memory_kb": 0, "over_cpu": False, "denied": -1, "failed": ""}
+    report = report or _KILLED
     ending = Ending(
         code=os.waitstatus_to_exitcode(report["status"]),
         cause=cause,
@@ -48,16 +51,21 @@ def exit_of(
         cpu_s=report["cpu_s"],
         memory_mb=report["memory_kb"] / 1024,
     )
+    known = _known(report, ending, job.limits, memory)
     usual = outcome(ending, job.limits)
+    return replace(usual, status=known[0], detail=known[1]) if known else usual
+
+
+def _known(report: wire.Report, ending: Ending, limits: Limits, memory: bool) -> tuple[Status, str] | None:
     if report["failed"]:
-        return replace(usual, status="unavailable", detail=report["failed"])
+        return "unavailable", report["failed"]
     if report["denied"] >= 0:
-        return replace(usual, status="denied", detail=f"the system call {call_name(report['denied'])}")
+        return "denied", f"the system call {call_name(report['denied'])}"
     if report["over_cpu"]:
-        return replace(usual, status="timeout", detail=f"more than {job.limits.cpu_s:g} s of processor time")
+        return "timeout", f"more than {limits.cpu_s:g} s of processor time"
     if memory and ending.code and ending.cause is None:
-        return replace(usual, status="memory", detail=f"more than {job.limits.memory_mb} MiB")
-    return usual
+        return "memory", f"more than {limits.memory_mb} MiB"
+    return None
 
 
 def call_name(number: int) -> str:

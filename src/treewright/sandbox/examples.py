@@ -10,6 +10,7 @@ from dataclasses import replace
 from treewright.core.errors import SandboxUnavailable
 from treewright.core.task import CodeTask, Example
 from treewright.sandbox.base import Exit, Job, Limits, Sandbox
+from treewright.sandbox.messages import clean
 from treewright.sandbox.report import Report, TestResult
 from treewright.sandbox.session import Verdict
 
@@ -99,7 +100,7 @@ def _judged(number: int, example: Example, outcome: Exit, same: SameOutput) -> T
         verdict, detail = outcome.status, outcome.detail
     elif not same(example, output):
         verdict = "fail" if outcome.status == "ok" else "error"
-        detail = _text(outcome.stderr).strip()[-_MAX_STDERR:] or outcome.detail
+        detail = clean(_text(outcome.stderr).strip()[-_MAX_STDERR:]) or outcome.detail
     return TestResult(f"example {number}", verdict, example.output[:_MAX_SHOWN], output[:_MAX_SHOWN], detail, outcome.wall_s)
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from treewright.sandbox.values import Malformed, decode
+
+_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +64,15 @@ def read_reply(text: str) -> Reply:
         case ["value", value]:
             return Value(value)
         case ["raised", [str(), *_] as kinds, list(), str(message), str(trace)]:
-            return Raised(tuple(map(str, kinds)), message, trace)
+            return Raised(tuple(clean(str(kind)) for kind in kinds), clean(message), clean(trace))
         case ["unsendable", str(why)]:
-            return Unsent(why)
+            return Unsent(clean(why))
         case ["loaded", list(kinds), list(defined)] if all(isinstance(row, list) and len(row) == 3 for row in kinds):
-            return Loaded(tuple((str(name), str(kind), str(base)) for name, kind, base in kinds), tuple(map(str, defined)))
+            rows = tuple((str(name), str(kind), str(base)) for name, kind, base in kinds)
+            return Loaded(rows, tuple(clean(str(name)) for name in defined))
     raise Malformed("not a reply")
+
+
+def clean(text: str) -> str:
+    """`text` of a program, fit for reports and terminals: control characters and lone surrogates are shown by their codes."""
+    return _UNFIT.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -17,6 +17,7 @@ from treewright.sandbox.base import Limits, Sandbox
 from treewright.sandbox.bundle import bundle
 from treewright.sandbox.candidate import START_S, Candidate
 from treewright.sandbox.encoding import encode
+from treewright.sandbox.messages import clean
 from treewright.sandbox.report import TestResult
 from treewright.sandbox.session import MAX_CARRIED, Ended, Session, Verdict, session
 from treewright.sandbox.values import message
@@ -86,7 +87,7 @@ class _Relay:
                 await self._carry(text)
                 continue
             _, _, verdict, expected, actual, detail = message(text)
-            self._put(check, verdict, expected, actual, detail)
+            self._put(check, verdict, clean(expected), clean(actual), clean(detail))
             return
 
     async def _carry(self, request: str) -> None:

@@ -12,17 +12,15 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal
 
 from treewright.sandbox import wire
 from treewright.sandbox.base import ChannelClosed, Exit, Job
 from treewright.sandbox.channel import Channel
-from treewright.sandbox.endings import exit_of
+from treewright.sandbox.endings import Cause, exit_of
 from treewright.sandbox.parcel import Parcel
 
 _CHUNK = 1 << 16
 _LAST_WORD_S = 5.0  # for a zygote to report a run it was told to kill
-Cause = Literal["timeout", "output", "killed"]
 
 
 class Run:
@@ -90,10 +88,10 @@ class Run:
             while self._read(descriptor):
                 pass
             self._loop.remove_reader(descriptor)
-        stdout, stderr = (bytes(kept) for kept in self._kept.values())
+        streams = [bytes(kept) for kept in self._kept.values()]
         wall_s = time.monotonic() - self._started
         memory = self._memory_kills() > self._kills_before
-        self._ended.set_result(exit_of(report, self._cause, self._job, stdout, stderr, wall_s, memory=memory))
+        self._ended.set_result(exit_of(report, self._cause, self._job, streams, wall_s, memory))
         if report is None:
             self._broken()
 

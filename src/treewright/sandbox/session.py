@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Literal, NoReturn
 
 from treewright.sandbox.base import ChannelClosed, Exit, Job, Limits, Process, Sandbox
+from treewright.sandbox.messages import clean
 
 Verdict = Literal["pass", "fail", "error", "timeout", "memory", "output", "killed", "denied", "unavailable"]
 
@@ -103,7 +104,7 @@ def _verdict(outcome: Exit) -> tuple[Verdict, str]:
         return "error", "the program ended by itself with exit code 0"
     detail = outcome.detail
     if outcome.status == "error":
-        last = outcome.stderr.decode("utf-8", "replace").strip()[-_MAX_STDERR:]
+        last = clean(outcome.stderr.decode("utf-8", "replace").strip()[-_MAX_STDERR:])
         return "error", f"the program ended: {detail}" + (f"\n{last}" if last else "")
     return outcome.status, detail
 

@@ -1,0 +1,103 @@
+"""What a run is, as plain values: the `RunSpec` it starts from and the `Solution` it ends with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treewright.core.budget import Limits, Spend
+from treewright.core.task import CodeTask
+from treewright.core.tree import Tree
+from treewright.strategies.codetree_presets import Preset
+from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
+
+#: The papers' budget: programs written and run.
+EXECUTIONS = 20
+
+#: What each reason of a search means, for people.
+REASONS = {
+    "accepted": "accepted",
+    "exhausted": "nothing was left to try",
+    "executions": "the budget of executions is spent",
+    "calls": "the budget of calls is spent",
+    "tokens": "the budget of tokens is spent",
+    "dollars": "the budget of dollars is spent",
+    "seconds": "the time is over",
+    "interrupted": "interrupted",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """A run as a value.
+
+    Args:
+        task: what to solve.
+        model: name of the model ("local", "openai:gpt-4o-mini", "scripted:replies.jsonl", ...).
+        strategy: one of `STRATEGIES`.
+        preset: "paper", "official" or "recommended".
+        without: parts of CodeTree to leave out: "verification", "abort", "scoring".
+        limits: the most it may spend.
+        parallel: most steps at work at once, >= 1.
+        seed: of all its randomness.
+        sandbox: isolation of its programs.
+        base_url: address of an OpenAI-compatible server.
+    """
+
+    task: CodeTask
+    model: str
+    strategy: str = "codetree"
+    preset: Preset = "recommended"
+    without: Sequence[str] = ()
+    limits: Limits = Limits(executions=EXECUTIONS)  # noqa: RUF009 - a frozen value
+    parallel: int = 1
+    seed: int = 0
+    sandbox: str = "auto"
+    base_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """How a run ended.
+
+    Args:
+        run_id: its id in the journal.
+        task: name of the task.
+        strategy: that was used.
+        model: that was used.
+        solved: the answer passes every visible test.
+        verified: the search accepted the answer.
+        answer: the program; "" when there is none.
+        reason: why the search ended and what speaks for the answer, in a sentence.
+        ended: the same as one word: "accepted", "exhausted", "interrupted", or the limit that was reached.
+        usage: what the run spent, in all its sittings.
+        tree: all its nodes.
+    """
+
+    run_id: str
+    task: str
+    strategy: str
+    model: str
+    solved: bool
+    verified: bool
+    answer: str
+    reason: str
+    ended: str
+    usage: Spend
+    tree: Tree[CodeAction, CodeOutcome]
+
+
+def plain_spec(spec: RunSpec) -> dict[str, Any]:
+    """A spec as plain data, for the journal."""
+    from pydantic import TypeAdapter
+
+    plain: dict[str, Any] = TypeAdapter(RunSpec).dump_python(spec, mode="json")
+    return plain
+
+
+def spec_from_plain(plain: dict[str, Any]) -> RunSpec:
+    """The spec that `plain_spec` made plain."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(RunSpec).validate_python(plain)
