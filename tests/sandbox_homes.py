@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -48,3 +50,39 @@ def _opened(make: Callable[[], Home]) -> Iterator[Home]:
         pytest.skip(str(reason))
     with sandbox:
         yield sandbox
+
+
+def _parents() -> dict[int, int]:
+    """Living process -> its parent."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+                if state != "Z":
+                    found[int(entry.name)] = int(parent)
+    return found
+
+
+def children(pid: int) -> list[int]:
+    return [child for child, parent in _parents().items() if parent == pid]
+
+
+def descendants(pid: int | None = None) -> list[int]:
+    """Of this process, if no other is given."""
+    parents = _parents()
+    found, ahead = [], [os.getpid() if pid is None else pid]
+    while ahead:
+        above = ahead.pop()
+        below = [child for child, parent in parents.items() if parent == above]
+        found += below
+        ahead += below
+    return found
+
+
+def alive(pid: int) -> bool:
+    return pid in _parents()
+
+
+def open_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))

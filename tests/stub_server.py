@@ -97,7 +97,7 @@ class StubServer:
             return False
         if behaviour == "silence":
             await asyncio.sleep(3600)
-        raw = _response(behaviour, body, headers.get("authorization", ""))
+        raw = _response(behaviour, body, headers.get("authorization", "").removeprefix("Bearer "))
         if behaviour == "trickle":
             for byte in raw:
                 writer.write(bytes([byte]))

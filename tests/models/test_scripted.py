@@ -108,6 +108,13 @@ def test_use_up_takes_the_rows_of_an_earlier_sitting() -> None:
     assert say(model, "z") == "a"
 
 
+def test_use_up_passes_over_rows_that_are_used_up_already() -> None:
+    model = Scripted(["a", "a", "b"])
+    say(model, "x")
+    model.use_up(["a"])
+    assert say(model, "x") == "b"
+
+
 def test_threads_never_get_the_same_row() -> None:
     rows = [str(number) for number in range(400)]
     model = Scripted(rows)

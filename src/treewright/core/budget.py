@@ -58,6 +58,7 @@ DIMENSIONS = tuple(f.name for f in fields(Spend))
 NOTHING = Spend()
 ONE_EXECUTION = Spend(executions=1)
 ACCEPTED = "accepted"
+FAULT = "fault"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ class Budget:
         self.spent = spent
         self.held = Spend()
         self.kept = Spend()
+        self._under_way = 0
         self.closed = ""
         self.on_change: list[Callable[[], None]] = []
         self._bounds = [(name, bound) for name in DIMENSIONS if (bound := getattr(limits, name)) is not None]
@@ -107,6 +109,8 @@ class Budget:
             return Fit.NEVER, self.closed
         worst, blocked = Fit.NOW, ""
         for name, bound in self._bounds:
+            if not getattr(amount, name):  # a limit that is reached stands in the way only of what would use more of it
+                continue
             wanted = getattr(self.spent, name) + getattr(self.kept, name) + getattr(amount, name)
             if wanted > bound:
                 return Fit.NEVER, name
@@ -127,6 +131,7 @@ class Budget:
             return False
         if amount is not NOTHING:
             self.held = self.held + amount
+            self._under_way += 1
         return True
 
     def settle(self, reserved: Spend, actual: Spend) -> None:
@@ -135,7 +140,10 @@ class Budget:
         A provider that uses more than its worst case (it ignored `max_tokens`) is charged in full: what was spent was
         spent. That is the only way `spent` can pass a limit, and nothing is reserved any more from then on.
         """
-        self.held = self.held - reserved
+        if reserved is not NOTHING:
+            self._under_way -= 1
+            # subtle: sums of floats drift; with nothing under way nothing is held, or somebody would wait for the rest.
+            self.held = self.held - reserved if self._under_way else NOTHING
         self.spent = self.spent + actual
         self._changed()
 
@@ -146,7 +154,7 @@ class Budget:
             BudgetSpent: it does not fit.
         """
         fit, name = self.fits(amount)
-        if fit is not Fit.NOW:
+        if amount is not NOTHING and fit is not Fit.NOW:
             raise BudgetSpent(name)
         self.kept = self.kept + amount
 
@@ -160,6 +168,14 @@ class Budget:
         """Let nothing more start. Work under way goes on to its end and is charged. The first reason stays."""
         self.closed = self.closed or why
         self._changed()
+
+    def passed(self) -> str:
+        """The first limit that was passed already, or whose last second is over; "" if none."""
+        for name, bound in self._bounds:
+            used = getattr(self.spent, name)
+            if used > bound or (name == "seconds" and used == bound):
+                return name
+        return ""
 
     def left(self, name: str) -> float | None:
         """What could still be reserved now in one dimension; None without a limit."""

@@ -31,19 +31,23 @@ class Frontier(Generic[A, O]):
 
     def __init__(self, key: Key[A, O]) -> None:
         self._key = key
+        self._tree: Tree[A, O] | None = None
         self._read = 0
-        self._heap: list[tuple[tuple[Any, ...], tuple[int, ...], int, Node[A, O]]] = []
+        self._heap: list[tuple[tuple[Any, ...], tuple[int, ...], int, Status, Node[A, O]]] = []
 
     def __call__(self, tree: Tree[A, O]) -> Node[A, O] | None:
-        """The next node to work on, or None when nothing is selectable now."""
+        """The next node to work on, or None when nothing is selectable now. Asking changes nothing."""
+        if tree is not self._tree:
+            self._tree, self._read, self._heap = tree, 0, []
         for node in tree.arrivals[self._read :]:
             # subtle: the running number keeps two arrivals of one node from ever comparing the nodes themselves.
-            heappush(self._heap, (self._key(node), node.path, self._read, node))
+            heappush(self._heap, (self._key(node), node.path, self._read, node.status, node))
             self._read += 1
         while self._heap:
-            node = heappop(self._heap)[-1]
-            if node.selectable:
+            *_, status, node = self._heap[0]
+            if node.selectable and node.status is status:
                 return node
+            heappop(self._heap)  # at work or done; or its key is that of an earlier stage of its life
         return None
 
 

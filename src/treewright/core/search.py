@@ -7,11 +7,12 @@ are recorded in the order they arrive, randomness is seeded by the node, so timi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, Protocol
 
-from treewright.core.budget import ACCEPTED, NOTHING, ONE_EXECUTION, Budget, Spend
+from treewright.core.budget import ACCEPTED, FAULT, NOTHING, ONE_EXECUTION, Budget, Spend
 from treewright.core.errors import BudgetSpent, TreewrightError
 from treewright.core.events import NodeEvaluated, NodeExpanded, Sink
 from treewright.core.tree import A, Evaluation, Node, O, Proposal, Status, Tree
@@ -43,7 +44,8 @@ class Result(Generic[A, O]):
     Args:
         answer: the answer.
         tree: all nodes.
-        reason: "accepted", "exhausted" (nothing left to try), or the name of the limit that was reached.
+        reason: "accepted", "exhausted" (nothing left to try), the name of the limit that was reached, or what the budget was
+            closed for.
         usage: what was spent.
     """
 
@@ -117,10 +119,10 @@ async def search(
 
     Raises:
         TreewrightError: a fault of ours (a model is gone, the journal is full), after the calls under way have ended.
+        BudgetSpent: the answer's share alone is more than is left.
     """
-    budget.keep(answer_share)
-    changed, at_work, reason = asyncio.Event(), 0, ""
-    faults: list[TreewrightError] = []
+    changed, at_work, faults = asyncio.Event(), 0, list[TreewrightError]()
+    reason = budget.closed or budget.passed()
 
     async def worker() -> None:
         nonlocal at_work, reason
@@ -142,21 +144,44 @@ async def search(
                 reason = reason or spent.limit
             except TreewrightError as fault:
                 faults.append(fault)
-                budget.close("fault")
+                reason = reason or FAULT
+                budget.close(FAULT)
+            except BaseException:  # a bug, or cancelled: nobody may start another step before it has reached the task group
+                reason = reason or FAULT
+                raise
             await asyncio.sleep(0)  # a strategy that never waits must not shut out the others, or a deadline
 
-    started = asyncio.get_running_loop().time()
+    with _kept(budget, answer_share if not reason else NOTHING), _clocked(budget):
+        try:
+            async with asyncio.timeout(budget.left("seconds")), asyncio.TaskGroup() as workers:
+                for _ in range(parallel):
+                    workers.create_task(worker())
+        except TimeoutError:
+            reason = "seconds"
+        if faults:
+            raise faults[0]
+    return Result(await _answer(strategy, tree), tree, ACCEPTED if tree.accepted else reason, budget.spent)
+
+
+@contextmanager
+def _kept(budget: Budget, share: Spend) -> Iterator[None]:
+    """Keep the answer's share aside while the block runs."""
+    budget.keep(share)
     try:
-        async with asyncio.timeout(budget.left("seconds")), asyncio.TaskGroup() as workers:
-            for _ in range(parallel):
-                workers.create_task(worker())
-    except TimeoutError:
-        reason = "seconds"
+        yield
     finally:
-        budget.settle(NOTHING, Spend(seconds=asyncio.get_running_loop().time() - started))
-    if faults:
-        raise faults[0]
-    return Result(await _answer(strategy, tree, budget), tree, ACCEPTED if tree.accepted else reason, budget.spent)
+        budget.release()
+
+
+@contextmanager
+def _clocked(budget: Budget) -> Iterator[None]:
+    """Charge the seconds that the block takes."""
+    clock = asyncio.get_running_loop().time
+    started = clock()
+    try:
+        yield
+    finally:
+        budget.settle(NOTHING, Spend(seconds=clock() - started))
 
 
 def _claim(strategy: Strategy[A, O], tree: Tree[A, O], budget: Budget) -> Node[A, O] | None:
@@ -179,8 +204,7 @@ def _price(node: Node[A, O]) -> Spend:
     return ONE_EXECUTION if node.status is Status.PENDING else NOTHING
 
 
-async def _answer(strategy: Strategy[A, O], tree: Tree[A, O], budget: Budget) -> Answer:
-    budget.release()
+async def _answer(strategy: Strategy[A, O], tree: Tree[A, O]) -> Answer:
     try:
         return await strategy.answer(tree)
     except BudgetSpent:

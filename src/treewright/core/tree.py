@@ -69,10 +69,17 @@ class Proposal(Generic[A_co]):
     Args:
         action: what the child would do.
         prior: predicted use in [0, 1].
+
+    Raises:
+        IllegalMove: the prior is outside [0, 1].
     """
 
     action: A_co
     prior: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.prior <= 1.0:  # also refuses NaN
+            raise IllegalMove(f"prior {self.prior} is outside [0, 1]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +91,19 @@ class Evaluation:
         verdict: the growth decision.
         feedback: text for the next attempt.
         opinion: False when the judge's reply could not be understood: the score is then neutral, and never an accept.
+
+    Raises:
+        IllegalMove: the score is outside [0, 1].
     """
 
     score: float
     verdict: Verdict
     feedback: str = ""
     opinion: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.score <= 1.0:  # also refuses NaN
+            raise IllegalMove(f"score {self.score} is outside [0, 1]")
 
 
 @dataclass(slots=True, eq=False)
@@ -199,7 +213,13 @@ class Tree(Generic[A, O]):
         self._count(node, ready=-1, in_flight=1)
 
     def release(self, node: Node[A, O]) -> None:
-        """Undo `start`: the step ended without a result, the node is as it was and can be offered again."""
+        """Undo `start`: the step ended without a result, the node is as it was and can be offered again.
+
+        Raises:
+            IllegalMove: no step is at work on it.
+        """
+        if not node.running:
+            raise IllegalMove(f"node {node.id} is not running: it cannot be released")
         node.running = False
         self._count(node, ready=0, in_flight=-1)
         if node.selectable:
@@ -209,11 +229,8 @@ class Tree(Generic[A, O]):
         """Give an open node its children, or close it when there are none.
 
         Raises:
-            IllegalMove: the node is not open, or a prior is outside [0, 1].
+            IllegalMove: the node is not open.
         """
-        for proposal in proposals:
-            if not 0.0 <= proposal.prior <= 1.0:
-                raise IllegalMove(f"prior {proposal.prior} of a child of node {node.id} is outside [0, 1]")
         self._move(node, Growth.GROWN if proposals else Growth.BARREN)
         for index, proposal in enumerate(proposals):
             child = Node(f"{node.id}.{index}", node, proposal, node.depth + 1, index)
@@ -225,10 +242,8 @@ class Tree(Generic[A, O]):
         """Give a pending node its outcome and its judgement, and back the score up to the root.
 
         Raises:
-            IllegalMove: the node is not pending, or the score is outside [0, 1].
+            IllegalMove: the node is not pending.
         """
-        if not 0.0 <= evaluation.score <= 1.0:
-            raise IllegalMove(f"score {evaluation.score} of node {node.id} is outside [0, 1]")
         self._move(node, evaluation.verdict)
         node.outcome, node.evaluation = outcome, evaluation
         above: Node[A, O] | None = node

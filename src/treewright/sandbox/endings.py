@@ -12,7 +12,6 @@ from treewright.sandbox.base import Exit, Job, Limits, Status
 from treewright.sandbox.syscalls import numbers, this_machine
 from treewright.sandbox.verdicts import Ending, outcome
 
-
 Cause = Literal["timeout", "output", "killed"]
 _KILLED: wire.Report = {
     "status": signal.SIGKILL,

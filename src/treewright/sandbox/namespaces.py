@@ -63,6 +63,10 @@ class NamespaceSandbox:
         """Run `job` until the block is left. See `Sandbox.start`."""
         return self._launcher.run(job, _prepare)
 
+    def running(self) -> list[Slot]:
+        """The slots that are up at the moment, for those who watch."""
+        return self._slots.running()
+
     def close(self) -> None:
         """End all jails. Also done when this object is collected, and by the kernel when the host dies."""
         self._slots.close()

@@ -56,7 +56,7 @@ def prepare(job: Job, slot: Slot, *, folder: str = "", memory_mb: int, shared_us
     """
     text = (job.python or "").encode("utf-8", "surrogatepass")
     request = _request(job, text, slot)
-    request.update(folder=folder, shared_user=shared_user)
+    request["folder"], request["shared_user"] = folder, shared_user
     request["limits"]["memory_mb"] = memory_mb
     payload = b"".join([text[: request["text_bytes"]], *job.files.values()])
     with ExitStack() as theirs, ExitStack() as ours:

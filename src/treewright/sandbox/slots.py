@@ -31,6 +31,7 @@ class Slots:
         self._idle: list[Slot] = []
         self._numbers = itertools.count(count)
         self._all: set[Slot] = set()
+        self._leaving: set[Slot] = set()
         # One thread for the sandbox's whole life: a jail dies with the thread that started it (see `open_slot`).
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="sandbox")
         self._closing = weakref.finalize(self, _close, self._all, self._starter, os.getpid())
@@ -91,14 +92,23 @@ class Slots:
         for at, starting in enumerate(self._shared):
             if _started(starting) is slot:
                 self._shared[at] = None
-        if slot in self._all:
-            self._all.discard(slot)
-            self._starter.submit(slot.close)
+        if slot in self._all and slot not in self._leaving:
+            self._leaving.add(slot)
+            self._starter.submit(self._end, slot)
 
     def _start(self, open_slot: Open, number: int) -> Slot:
         slot = open_slot(number)
         self._all.add(slot)
         return slot
+
+    def _end(self, slot: Slot) -> None:
+        slot.close()
+        self._all.discard(slot)
+        self._leaving.discard(slot)
+
+    def running(self) -> list[Slot]:
+        """The slots that are up at the moment."""
+        return [slot for slot in self._all - self._leaving if slot.alive]
 
     def close(self) -> None:
         """End all slots and wait until they are gone. Also done when the object is collected or the interpreter ends."""

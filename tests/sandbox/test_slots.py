@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from sandbox_homes import alive, children, descendants, ended, namespaces, open_descriptors, run
+from treewright.sandbox.base import Exit, Job
+from treewright.sandbox.namespaces import NamespaceSandbox
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[NamespaceSandbox]:
+    with namespaces() as opened:
+        yield opened
+
+
+def test_many_runs_leave_nothing(sandbox: NamespaceSandbox) -> None:
+    async def many(count: int) -> Counter[str]:
+        jobs = [Job(python="print(1)", stdin=b"x", files={"a": b"b"}, channel=True) for _ in range(count)]
+        return Counter(outcome.status for outcome in await asyncio.gather(*(ended(sandbox, job) for job in jobs)))
+
+    asyncio.run(many(20))  # both slots are up
+    before = len(descendants()), open_descriptors()
+    assert asyncio.run(many(120)) == {"ok": 120}
+    assert (len(descendants()), open_descriptors()) == before
+
+
+def test_a_cancelled_run_is_gone_when_the_block_is_left(sandbox: NamespaceSandbox) -> None:
+    async def cancel() -> None:
+        task = asyncio.create_task(ended(sandbox, Job(python="while True: pass")))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run(sandbox, "pass")
+    before = len(descendants())
+    asyncio.run(cancel())
+    assert len(descendants()) == before
+    assert run(sandbox, "print(1)").status == "ok"
+
+
+def test_killing_says_killed_and_leaves_an_end_alone(sandbox: NamespaceSandbox) -> None:
+    async def kill() -> tuple[Exit, Exit]:
+        async with sandbox.start(Job(python="while True: pass")) as process:
+            process.kill()
+            first = await process.wait()
+            process.kill()
+            assert await process.wait() == first
+        async with sandbox.start(Job(python="pass")) as process:
+            second = await process.wait()
+            process.kill()
+            assert await process.wait() == second
+        return first, second
+
+    first, second = asyncio.run(kill())
+    assert (first.status, second.status) == ("killed", "ok")
+
+
+def test_a_killed_zygote_costs_its_run_and_is_replaced() -> None:
+    def zygotes(sandbox: NamespaceSandbox) -> list[int]:
+        return [pid for slot in sandbox.running() for pid in children(slot.pid)]
+
+    async def kill(sandbox: NamespaceSandbox) -> list[Exit]:
+        async with sandbox.start(Job(python="import time; time.sleep(60)")) as process:
+            await asyncio.sleep(0.1)
+            for pid in zygotes(sandbox):
+                os.kill(pid, signal.SIGKILL)
+            return [await process.wait(), await ended(sandbox, Job(python="print(1)"))]
+
+    with namespaces(slots=1) as sandbox:
+        broken, after = asyncio.run(kill(sandbox))
+        assert (broken.status, after.status) == ("unavailable", "ok")
+        for pid in zygotes(sandbox):  # between runs nobody notices
+            os.kill(pid, signal.SIGKILL)
+            while alive(pid):
+                time.sleep(0.01)
+        assert run(sandbox, "print(1)").status == "ok"
+
+
+def test_closing_ends_every_jail() -> None:
+    before = set(descendants())
+    with namespaces():
+        assert set(descendants()) - before
+    assert not set(descendants()) - before
+
+
+HOST = """
+import asyncio, sys
+from treewright.sandbox.base import Job
+from treewright.sandbox.namespaces import NamespaceSandbox
+async def main():
+    sandbox = NamespaceSandbox(slots=1)
+    async with sandbox.start(Job(python="while True: pass")) as process:
+        print(sandbox.running()[0].pid, flush=True)
+        await process.wait()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_host_that_is_killed_takes_its_jails_with_it() -> None:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen([sys.executable, "-c", HOST], stdout=subprocess.PIPE, env=environment) as host:
+        assert host.stdout
+        host.stdout.readline()
+        time.sleep(0.2)
+        jailed = descendants(host.pid)
+        assert len(jailed) >= 3  # bwrap, zygote, run
+        host.kill()
+    until = time.monotonic() + 20
+    while any(alive(pid) for pid in jailed) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not any(alive(pid) for pid in jailed)
+
+
+def test_a_host_without_descriptors_says_unavailable_and_recovers(sandbox: NamespaceSandbox) -> None:
+    run(sandbox, "pass")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def starved() -> Exit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (open_descriptors(), hard))
+        try:
+            return await ended(sandbox, Job(python="pass"))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+    outcome = asyncio.run(starved())
+    assert outcome.status == "unavailable"
+    assert "Too many open files" in outcome.detail
+    assert run(sandbox, "print(1)").status == "ok"
+
+
+def test_a_host_with_thousands_of_descriptors_open_runs_as_before(sandbox: NamespaceSandbox) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 12000), hard))
+    opened: list[int] = []
+    try:
+        with suppress(OSError):
+            while len(opened) < 10000:
+                opened.append(os.open(os.devnull, os.O_RDONLY))
+        assert run(sandbox, "print(1)").status == "ok"
+    finally:
+        for descriptor in opened:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_it_works_in_one_event_loop_after_another_and_in_another_thread(sandbox: NamespaceSandbox) -> None:
+    outcomes: list[Exit] = []
+    thread = threading.Thread(target=lambda: outcomes.append(run(sandbox, "print(1)")))
+    thread.start()
+    thread.join()
+    outcomes += [run(sandbox, "print(1)") for _ in range(3)]
+    assert [outcome.status for outcome in outcomes] == ["ok"] * 4
