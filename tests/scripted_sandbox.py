@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 
 from treewright.sandbox.base import ChannelClosed, Exit, Job, Process
 
+_WELL = Exit("ok", code=0)
+
 
 @dataclass(frozen=True, slots=True)
 class Script:
     """One job: the frames it sends, one for each that is awaited; then it is gone, as `end` says."""
 
     frames: Sequence[bytes] = ()
-    end: Exit = Exit("ok", code=0)
+    end: Exit = _WELL
 
 
 @dataclass(slots=True)

@@ -31,6 +31,7 @@ from treewright.models.factory import build
 from treewright.models.metered import Metered, free
 from treewright.models.prices import pricing
 from treewright.models.recorded import Recorded
+from treewright.models.scripted import Scripted
 from treewright.models.throttled import Throttled
 from treewright.sandbox.base import Sandbox
 from treewright.sandbox.harness import Report, run_tests
@@ -104,6 +105,8 @@ class Run:
             adapter = await stack.enter_async_context(
                 build(self.spec.model, base_url=self.spec.base_url, slots=max(1, min(self.spec.parallel, _cores())))
             )
+            if isinstance(adapter, Scripted):  # its rows are used up one by one: go on behind those of earlier sittings
+                adapter.use_up(call.reply for call in self._past.calls if call.reply is not None)
             self._emit(RunStarted(plain_spec(self.spec), self._past.sittings))
             strategy = STRATEGIES[self.spec.strategy](self.spec, self._model(adapter), self._test(sandbox))
             try:
@@ -220,6 +223,9 @@ def _check(spec: RunSpec) -> None:
     preset_named(spec.preset)
     if spec.without and spec.strategy != "codetree":
         raise UserError(f"{spec.strategy} has no {spec.without[0]} to leave out: only codetree has")
+    for address in (spec.base_url or "", spec.model.partition("@")[2]):
+        if "@" in address.partition("//")[2].partition("/")[0]:
+            raise UserError("the address of the server holds a password, and runs are recorded: put the key in OPENAI_API_KEY")
     if spec.parallel < 1:
         raise UserError(f"parallel is {spec.parallel}: at least 1 step must be at work")
     for name in Spend.__dataclass_fields__:

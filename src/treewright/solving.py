@@ -25,12 +25,17 @@ def default_model() -> str:
     return os.environ.get(MODEL_VARIABLE, "").strip() or "local"
 
 
+def default_preset(model: str) -> Preset:
+    """The preset for a model when none is named: "small" for the embedded one, which cannot judge, else "recommended"."""
+    return "small" if model.strip() == "local" else "recommended"
+
+
 async def solve_async(
     task: CodeTask,
     *,
     model: str | None = None,
     strategy: str = "codetree",
-    preset: Preset = "recommended",
+    preset: Preset | None = None,
     without: Sequence[str] = (),
     budget: int | Limits = EXECUTIONS,
     parallel: int = 1,
@@ -46,7 +51,7 @@ async def solve_async(
         task: what to solve.
         model: its name; None for the environment's (TREEWRIGHT_MODEL), else the embedded one.
         strategy: "codetree", "codetree-bfs", "codetree-dfs", "strategy-list", "resample" or "direct".
-        preset: "paper", "official" or "recommended".
+        preset: "recommended", "paper", "official" or "small"; None for "recommended", or "small" with the embedded model.
         without: parts of CodeTree to leave out: "verification", "abort", "scoring".
         budget: most programs to write and run, or limits in every dimension.
         parallel: most steps at work at once, >= 1.
@@ -65,11 +70,12 @@ async def solve_async(
         SandboxUnavailable: programs cannot be run in the way asked for.
         JournalError: the run cannot be recorded.
     """
+    name = model or default_model()
     spec = RunSpec(
         task=task,
-        model=model or default_model(),
+        model=name,
         strategy=strategy,
-        preset=preset,
+        preset=preset or default_preset(name),
         without=tuple(without),
         limits=Limits(executions=budget) if isinstance(budget, int) else budget,
         parallel=parallel,
@@ -91,7 +97,7 @@ def solve(
     *,
     model: str | None = None,
     strategy: str = "codetree",
-    preset: Preset = "recommended",
+    preset: Preset | None = None,
     without: Sequence[str] = (),
     budget: int | Limits = EXECUTIONS,
     parallel: int = 1,

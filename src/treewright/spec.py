@@ -36,7 +36,7 @@ class RunSpec:
         task: what to solve.
         model: name of the model ("local", "openai:gpt-4o-mini", "scripted:replies.jsonl", ...).
         strategy: one of `STRATEGIES`.
-        preset: "paper", "official" or "recommended".
+        preset: "recommended", "paper", "official" or "small".
         without: parts of CodeTree to leave out: "verification", "abort", "scoring".
         limits: the most it may spend.
         parallel: most steps at work at once, >= 1.

@@ -1,6 +1,6 @@
 """What every sandbox must do. Each case is a coroutine over a sandbox; an adapter's test runs all of them (`run_case`).
 
-Cases that need what a strict adapter refuses unless asked (new processes) ask for it, and hold as well where it is refused still.
+Cases that need what a strict adapter refuses unless asked (new processes) ask for it, and also hold where it is refused still.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def living(mark: str) -> list[str]:
     found = []
     for entry in Path("/proc").iterdir():
         with suppress(OSError):
-            if entry.name.isdecimal() and (entry / "comm").read_text().strip() == mark:
-                if (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
-                    found.append(entry.name)
+            named = entry.name.isdecimal() and (entry / "comm").read_text().strip() == mark
+            if named and (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
+                found.append(entry.name)
     return found
 
 

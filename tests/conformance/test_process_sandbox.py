@@ -3,8 +3,8 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager, nullcontext
 
 import pytest
-from conformance import sandbox_suite
 
+from conformance import sandbox_suite
 from treewright.sandbox.base import Sandbox
 from treewright.sandbox.process import ProcessSandbox
 

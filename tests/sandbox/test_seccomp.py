@@ -124,6 +124,16 @@ def test_shared_memory_without_a_file_can_be_refused(machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+def test_the_first_process_of_a_namespace_can_still_end_itself(machine: Machine) -> None:
+    program = seccomp.allow_list(machine, first=True)
+    assert asked(program, machine, "tgkill", 1, 1, 6) == asked(program, machine, "kill", 7, 6) == NOTIFY
+    assert asked(program, machine, "kill", 1, 9) == asked(program, machine, "tgkill", 1, 1, 9) == NOTIFY
+    assert asked(program, machine, "kill", 2, 9) == asked(program, machine, "kill", 1, 15) == ALLOW
+    assert asked(seccomp.allow_list(machine), machine, "tgkill", 1, 1, 6) == ALLOW
+    assert asked(seccomp.allow_list(machine, first=True, notify=False), machine, "tgkill", 1, 1, 6) == ALLOW
+
+
+@pytest.mark.parametrize("machine", MACHINES)
 def test_another_architecture_ends_the_run(machine: Machine) -> None:
     for program in (seccomp.allow_list(machine), seccomp.only_itself(machine)):
         assert answer(program, Call(1, 0x40000003)) == KILL

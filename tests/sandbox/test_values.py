@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import datetime
-from collections import Counter, OrderedDict, deque, namedtuple
+from collections import Counter, OrderedDict, deque
 from decimal import Decimal
 from enum import IntEnum
 from fractions import Fraction
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -17,13 +18,9 @@ numbers = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False)
 texts = st.text(st.characters(exclude_categories=())) | st.binary()
 keys = numbers | texts | st.tuples(numbers, texts) | st.frozensets(st.integers())
 values = st.recursive(
-    keys | st.binary().map(bytearray) | st.ranges() if hasattr(st, "ranges") else keys | st.binary().map(bytearray),
+    keys | st.binary().map(bytearray),
     lambda inner: (
-        st.lists(inner)
-        | st.lists(inner).map(tuple)
-        | st.dictionaries(keys, inner)
-        | st.sets(keys)
-        | st.frozensets(keys)
+        st.lists(inner) | st.lists(inner).map(tuple) | st.dictionaries(keys, inner) | st.sets(keys) | st.frozensets(keys)
     ),
     max_leaves=20,
 )
@@ -63,7 +60,7 @@ def test_floats_come_back_bit_by_bit(value: float) -> None:
         int,
         frozenset,
         Decimal("1.50"),
-        Decimal("NaN").copy_sign(Decimal(-1)).copy_abs().quantize(Decimal(1)) if False else Decimal("-0"),
+        Decimal("-0"),
         Fraction(-1, 3),
         deque([1, (2,)], 5),
         datetime.date(2024, 2, 29),
@@ -98,12 +95,15 @@ def test_subclasses_become_their_base_without_a_word_of_their_own() -> None:
     class Color(IntEnum):
         RED = 3
 
-    point = namedtuple("point", "x y")(1, 2)
+    class Point(NamedTuple):
+        x: int
+        y: int
+
     for value, plain in (
         (Liar(4), 4),
         (Long("ab"), "ab"),
         (Color.RED, 3),
-        (point, (1, 2)),
+        (Point(1, 2), (1, 2)),
         (Counter("aab"), {"a": 2, "b": 1}),
         (OrderedDict(a=1), {"a": 1}),
     ):
@@ -199,7 +199,7 @@ def test_text_that_nobody_wrote_is_refused(text: str) -> None:
         decode(text)
 
 
-@given(st.text("[]{}\",:tdsziabucrhxy0123456789eE.-nulrafNI", max_size=60))
+@given(st.text('[]{}",:tdsziabucrhxy0123456789eE.-nulrafNI', max_size=60))
 def test_any_text_is_a_value_or_refused(text: str) -> None:
     try:
         decode(text)
@@ -216,7 +216,10 @@ def test_what_is_no_plain_data_is_replaced_or_refused() -> None:
     (handle,) = back["a"]
     assert (handle.number, handle.type, repr(handle)) == (3, "object", "<object object>")
     assert handle != 3
-    assert decode(encode([Reference("n", "f"), Reference("k", 2)]), lambda tag, content: (tag, content)) == [("n", "f"), ("k", 2)]
+    assert decode(encode([Reference("n", "f"), Reference("k", 2)]), lambda tag, content: (tag, content)) == [
+        ("n", "f"),
+        ("k", 2),
+    ]
 
 
 def test_a_message_is_a_list() -> None:

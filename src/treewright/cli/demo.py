@@ -18,13 +18,17 @@ if TYPE_CHECKING:
     from treewright.spec import RunSpec, Solution
 
 
+#: Longest the embedded model may take for a task: what it cannot do in this time it cannot do.
+SECONDS = 60.0
+
+
 def demo(
     folder: Path = Path("examples/tasks"),
     /,
     *,
     model: str | None = None,
     strategy: str = "codetree",
-    preset: str = "recommended",
+    preset: str | None = None,
     without: Annotated[list[str] | None, Parameter(negative="")] = None,
     budget: Annotated[list[str] | None, Parameter(negative="", allow_leading_hyphen=True)] = None,
     parallel: int = 2,
@@ -50,7 +54,7 @@ def demo(
     without
         As for solve.
     budget
-        For each task, as for solve. Default: 20 executions.
+        For each task, as for solve. Default: 20 executions, and 60 seconds with the embedded model.
     parallel
         Most steps at work at once.
     seed
@@ -68,18 +72,21 @@ def demo(
     """
     from treewright.cli.options import read_budget
     from treewright.core.budget import Limits
-    from treewright.solving import default_model
+    from treewright.solving import default_model, default_preset
     from treewright.spec import EXECUTIONS, RunSpec
     from treewright.strategies.codetree_presets import preset_named
 
+    name = model or default_model()
     specs = [
         RunSpec(
             task=task,
-            model=model or default_model(),
+            model=name,
             strategy=strategy,
-            preset=preset_named(preset),
+            preset=preset_named(preset or default_preset(name)),
             without=tuple(without or ()),
-            limits=read_budget(budget or (), default=Limits(executions=EXECUTIONS)),
+            limits=read_budget(
+                budget or (), default=Limits(executions=EXECUTIONS, seconds=SECONDS if name == "local" else None)
+            ),
             parallel=parallel,
             seed=seed,
             sandbox=sandbox,

@@ -42,7 +42,7 @@ def solve(
     *,
     model: str | None = None,
     strategy: str = "codetree",
-    preset: str = "recommended",
+    preset: str | None = None,
     without: Annotated[list[str] | None, Parameter(negative="")] = None,
     budget: Annotated[list[str] | None, Parameter(negative="", allow_leading_hyphen=True)] = None,
     parallel: int = 1,
@@ -67,7 +67,7 @@ def solve(
     strategy
         codetree, codetree-bfs, codetree-dfs, strategy-list, resample or direct.
     preset
-        recommended, paper or official (the authors' script).
+        recommended, paper, official (the authors' script) or small (no Critic). Default: recommended, small with local.
     without
         Leave a part of codetree out: verification, abort or scoring. May be repeated.
     budget
@@ -95,15 +95,16 @@ def solve(
     from treewright.core.budget import Limits
     from treewright.core.errors import UserError
     from treewright.runs import start
-    from treewright.solving import default_model
+    from treewright.solving import default_model, default_preset
     from treewright.spec import EXECUTIONS, RunSpec
     from treewright.strategies.codetree_presets import preset_named
 
+    name = model or default_model()
     spec = RunSpec(
         task=load_task(task, stdin=sys.stdin),
-        model=model or default_model(),
+        model=name,
         strategy=strategy,
-        preset=preset_named(preset),
+        preset=preset_named(preset or default_preset(name)),
         without=tuple(without or ()),
         limits=read_budget(budget or (), default=Limits(executions=EXECUTIONS)),
         parallel=parallel,

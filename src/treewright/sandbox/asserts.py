@@ -23,7 +23,7 @@ from treewright.core.errors import UserError
 from treewright.sandbox.compare import Literal, literal
 from treewright.sandbox.encoding import Unsendable, encode
 from treewright.sandbox.expressions import NotPlain, build
-from treewright.sandbox.names import Asserting, bound, imported, loaded, splits, test_calls
+from treewright.sandbox.names import Asserting, bound, calls_of_tests, imported, loaded, splits
 from treewright.sandbox.rewriting import Text
 from treewright.sandbox.values import Reference
 
@@ -98,7 +98,7 @@ def plan(tests: tuple[str, ...], setup: str, entry_point: str) -> Plan:
     """
     prelude = _parsed(setup, "The setup")
     blocks = [_Splitter(source, number, prelude, entry_point) for number, source in enumerate(tests, 1)]
-    names = {name for block in blocks for name in block.names}
+    names = {name for block in blocks for name in block.names} | ({entry_point} if entry_point else set())
     modules = {module for block in blocks for module in block.modules}
     return Plan(tuple(block.block() for block in blocks), tuple(sorted(names)), tuple(sorted(modules)))
 
@@ -166,7 +166,7 @@ class _Splitter:
             if isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant) and node.test.value:
                 continue  # "assert True, 'this prints if ...'": says nothing of the program
             group.append(node)
-            if calls := test_calls(node, self._entry_point):
+            if calls := calls_of_tests(node, self._entry_point):
                 for call in calls:
                     yield self._check(group, call)
                     group = []
@@ -181,7 +181,7 @@ class _Splitter:
         if len(group) == 0:  # one more method of a class that stands in an earlier check
             return Check(call, code, None, "a test function")
         *before, last = group
-        shown = [self._text.of(node) for node in before if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr)]
+        shown = [self._text.of(node) for node in before if _prepares(node, last)]
         source = self._text.of(last) if isinstance(last, ast.Assert) or not call else call
         if sum(map(len, shown)) <= _MAX_SHOWN:
             source = "\n".join([*shown, source])
@@ -224,6 +224,13 @@ class _Splitter:
 
     def _value(self, node: ast.expr) -> object:
         return build(node, calls=lambda _: None, names=self._known)(())
+
+
+def _prepares(node: ast.stmt, check: ast.stmt) -> bool:
+    """Whether a reader of `check` wants to see `node` before it."""
+    if isinstance(node, ast.Expr):
+        return not isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Assign | ast.AugAssign) and not bound(node).isdisjoint(loaded(check))
 
 
 def _checked(node: ast.stmt) -> str:

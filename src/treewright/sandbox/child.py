@@ -37,11 +37,8 @@ _ENVIRONMENT = {
     "HOME": WORK,
     "LANG": "C.UTF-8",
     "PATH": _PATH,
-    "PYTHONDONTWRITEBYTECODE": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "OMP_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
 }
+_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -159,7 +156,6 @@ def _hold(request: wire.Request) -> None:
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_CPU: math.ceil(limits["cpu_s"]) + 2,
         resource.RLIMIT_FSIZE: limits["disk_mb"] * mib,
-        resource.RLIMIT_NOFILE: limits["files"],
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_STACK: _STACK_MB * mib,
         resource.RLIMIT_DATA: limits["memory_mb"] * mib,
@@ -171,9 +167,13 @@ def _hold(request: wire.Request) -> None:
     if not request["command"]:
         bounds[resource.RLIMIT_AS] = limits["memory_mb"] * mib
     for what, bound in bounds.items():
-        ceiling = resource.getrlimit(what)[1]
-        held = bound if ceiling == resource.RLIM_INFINITY else min(bound, ceiling)
-        resource.setrlimit(what, (held, held))
+        _bound(what, bound)
+
+
+def _bound(what: int, bound: int) -> None:
+    ceiling = resource.getrlimit(what)[1]
+    held = bound if ceiling == resource.RLIM_INFINITY else min(bound, ceiling)
+    resource.setrlimit(what, (held, held))
 
 
 def _find(command: list[str]) -> str:
@@ -194,7 +194,7 @@ def _close_the_door(setup: Setup) -> None:
         own_id = os.getpid().to_bytes(4, sys.byteorder)
         linux.install_filter(base64.b64decode(config["only_itself"]).replace(SELF, own_id))
     notifying, killing = config["filters"][wire.kind(bool(request["command"]), bool(request["limits"]["processes"]))]
-    with socket.socket(fileno=_REPORT) as report:
+    with socket.socket(fileno=os.dup(_REPORT)) as report:
         try:
             listener = linux.install_filter(base64.b64decode(notifying), listener=True)
         except OSError:  # an outer filter listens already: the kernel then kills without telling which call it was
@@ -202,6 +202,9 @@ def _close_the_door(setup: Setup) -> None:
         if listener is not None:
             socket.send_fds(report, [b"+"], [listener])
             os.close(listener)
+    # subtle: only now, for the kernel holds all descriptors of a user that are under way against this limit of the sender
+    _bound(resource.RLIMIT_NOFILE, request["limits"]["files"])
+    os.close(_REPORT)
 
 
 def _execute(path: str, command: list[str]) -> NoReturn:
@@ -220,6 +223,8 @@ def _forget_the_zygote() -> None:
         del sys.modules[name]
     os.environ.clear()
     os.environ.update(_ENVIRONMENT)
+    for name in _ONE_THREAD:  # for libraries only: on a machine with many cores their pools would not fit into the memory limit
+        os.putenv(name, "1")
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()  # else every run of a slot would draw the same numbers; `random` sees to itself

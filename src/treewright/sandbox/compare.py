@@ -94,6 +94,7 @@ def _expected(test: ast.expr, call: Callable[[ast.Call], str | None], names: Map
         return None
     sides = [test.left, test.comparators[0]]
     ours = [isinstance(side, ast.Call) and call(side) is not None for side in sides]
-    if sum(ours) != 1:
+    if not any(ours):
         return None
-    return build(sides[ours.index(False)], calls=lambda _: None, names=names)
+    other = sides[ours.index(True) - 1]
+    return None if _calls_in(other, call) else build(other, calls=lambda _: None, names=names)

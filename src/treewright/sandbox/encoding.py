@@ -135,6 +135,9 @@ class _Encoder:
             raise Unsendable("a range of more than a million numbers")
         return self._tag("r", self._items((value.start, value.stop, value.step), depth))
 
+    def _slice(self, value: slice, depth: int) -> str:
+        return self._tag("l", self._items((value.start, value.stop, value.step), depth))
+
     def _type(self, value: type, depth: int) -> str:
         return self._tag("y", self._charge(quote(value.__name__))) if value in TYPES else self._foreign(value, depth)
 
@@ -169,6 +172,7 @@ _ENCODERS: dict[type, Callable[..., str]] = {
     bytearray: _Encoder._bytearray,
     complex: _Encoder._complex,
     range: _Encoder._range,
+    slice: _Encoder._slice,
     type: _Encoder._type,
     Handle: _Encoder._handle,
     Reference: _Encoder._reference,

@@ -19,6 +19,7 @@ _KILLED: wire.Report = {
     "memory_kb": 0,
     "over_cpu": False,
     "denied": -1,
+    "raised": 0,
     "failed": "",
 }
 
@@ -41,7 +42,7 @@ def exit_of(
         return Exit("unavailable", stdout=stdout, stderr=stderr, wall_s=wall_s, detail="the sandbox's own process died")
     report = report or _KILLED
     ending = Ending(
-        code=os.waitstatus_to_exitcode(report["status"]),
+        code=-report["raised"] or os.waitstatus_to_exitcode(report["status"]),
         cause=cause,
         reached=True,
         stdout=stdout,

@@ -56,7 +56,7 @@ def _lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
-async def test_program(sandbox: Sandbox, program: str, task: CodeTask, limits: Limits, same: SameOutput) -> Report:
+async def run_examples(sandbox: Sandbox, program: str, task: CodeTask, limits: Limits, same: SameOutput) -> Report:
     """Run `task.examples` against `program`, some at a time. See `harness.run_tests`."""
     limits = replace(limits, wall_s=task.time_limit_s, cpu_s=task.time_limit_s)
     places = asyncio.Semaphore(_AT_ONCE)

@@ -72,15 +72,6 @@ _UNARY: dict[type[ast.unaryop], Callable[..., object]] = {
     ast.UAdd: operator.pos,
     ast.Invert: operator.invert,
 }
-_BINARY: dict[type[ast.operator], Callable[..., object]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Div: operator.truediv,
-    ast.Mod: lambda left, right: left % right if isinstance(left, int | float) else _unknown("text formatting"),
-    ast.FloorDiv: operator.floordiv,
-    ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_,
-}
 
 
 class NotPlain(Exception):
@@ -139,9 +130,10 @@ class _Builder:
         return lambda values: apply(inner(values))
 
     def _binary(self, node: ast.BinOp) -> Work:
+        apply = _BINARY.get(type(node.op)) or _unknown(type(node.op).__name__)
+        if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str | bytes):
+            _unknown("formatting")
         left, right = self.work(node.left), self.work(node.right)
-        apply = _BINARY.get(type(node.op)) or (_product if isinstance(node.op, ast.Mult) else None)
-        apply = apply or (_power if isinstance(node.op, ast.Pow) else _unknown(type(node.op).__name__))
         return lambda values: apply(left(values), right(values))
 
     def _both(self, node: ast.BoolOp) -> Work:
@@ -268,3 +260,22 @@ def _power(left: object, right: object) -> object:
     if isinstance(left, int | float | complex) and isinstance(right, int | float | complex):
         return left**right
     raise TypeError("not a power of numbers")
+
+
+def _remainder(left: object, right: object) -> object:
+    if isinstance(left, int | float) and isinstance(right, int | float):
+        return left % right
+    raise TypeError("not a remainder of numbers")  # text of the program's would be a format, which can ask for any amount
+
+
+_BINARY: dict[type[ast.operator], Callable[..., object]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+    ast.Mult: _product,
+    ast.Pow: _power,
+    ast.Mod: _remainder,
+}

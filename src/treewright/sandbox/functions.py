@@ -18,7 +18,7 @@ from treewright.sandbox.session import Ended, Verdict
 _LOADING_S = 2.0  # at least, for imports
 
 
-async def test_function(sandbox: Sandbox, program: str, task: CodeTask, limits: Limits) -> Report:
+async def run_functions(sandbox: Sandbox, program: str, task: CodeTask, limits: Limits) -> Report:
     """Run `task.tests` against `program`. See `harness.run_tests`."""
     planned = plan(task.tests, task.setup, task.entry_point)
     checks = [check for block in planned.blocks for check in block.checks]

@@ -13,8 +13,8 @@ from __future__ import annotations
 from treewright.core.errors import UserError
 from treewright.core.task import CodeTask
 from treewright.sandbox.base import Limits, Sandbox
-from treewright.sandbox.examples import SameOutput, same_lines, same_tokens, test_program
-from treewright.sandbox.functions import test_function
+from treewright.sandbox.examples import SameOutput, run_examples, same_lines, same_tokens
+from treewright.sandbox.functions import run_functions
 from treewright.sandbox.report import Report, TestResult
 
 __all__ = ["Report", "SameOutput", "TestResult", "run_tests", "same_lines", "same_tokens"]
@@ -50,5 +50,5 @@ async def run_tests(
     if task.language != "python":
         raise UserError(f"Programs in {task.language} cannot be tested yet; use language 'python'.")
     if task.kind == "program":
-        return await test_program(sandbox, program, task, limits, same_output)
-    return await test_function(sandbox, program, task, limits)
+        return await run_examples(sandbox, program, task, limits, same_output)
+    return await run_functions(sandbox, program, task, limits)

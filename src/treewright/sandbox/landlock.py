@@ -5,16 +5,18 @@ packages and the system's libraries, read-only; the filters leave it no socket, 
 of the kernel bound its memory, processor time and descriptors.
 
 **Not covered, besides what `namespaces` does not**: a run can write no file at all, since their sum could not be bounded; it
-cannot have new processes, so no `Job.command`; threads are bounded by address space alone; process ids and the host's paths to
-the interpreter can be seen. As root the runs get a user of their own, unless the interpreter lies where only root can read it:
-then they are root without capabilities.
+gets no new process, whatever its limits allow, so there is no `Job.command`; threads are bounded by address space alone;
+process ids and the host's paths to the interpreter can be seen. As root the runs get a user of their own, unless the
+interpreter lies where only root can read it: then they are root without capabilities.
 """
 
 from __future__ import annotations
 
 import base64
 import os
+import shutil
 import tempfile
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -23,9 +25,8 @@ from pathlib import Path
 from typing import Self
 
 from treewright.core.errors import SandboxUnavailable
-from treewright.sandbox import jail, linux, seccomp, wire
+from treewright.sandbox import filters, jail, linux, seccomp, wire
 from treewright.sandbox.base import Exit, Job, Process
-from treewright.sandbox.filters import encoded
 from treewright.sandbox.interpreter import Interpreter, find, open_to_others
 from treewright.sandbox.launcher import Launcher
 from treewright.sandbox.parcel import Parcel, prepare
@@ -61,6 +62,8 @@ class LandlockSandbox:
         self._machine = this_machine()
         self._interpreter = find(python)
         self._warm, self._folder = warm, folder
+        self._empty = _empty_folder(folder)
+        self._removing = weakref.finalize(self, shutil.rmtree, self._empty or "", ignore_errors=True)
         self._slots = Slots(self._open, self._open, slots or os.cpu_count() or 1)
         self._launcher = Launcher(self._slots, alone=lambda job: False)
 
@@ -76,6 +79,7 @@ class LandlockSandbox:
     def close(self) -> None:
         """End all zygotes. Also done when this object is collected, and by the kernel when the host dies."""
         self._slots.close()
+        self._removing()
 
     def __enter__(self) -> Self:
         return self
@@ -85,8 +89,9 @@ class LandlockSandbox:
 
     @asynccontextmanager
     async def _run(self, job: Job) -> AsyncIterator[Process]:
-        if job.command or job.limits.processes:
-            yield NeverRan("without namespaces no new process can be had: only Python programs of one process run here")
+        job = replace(job, limits=replace(job.limits, processes=0))  # an upper bound: none is what can be held here
+        if job.command:
+            yield NeverRan(f"{job.command[0]} cannot be run without namespaces: only Python programs can")
         elif job.files:
             async with work_folder(self._folder, job.files) as folder:
                 if isinstance(folder, Exit):
@@ -95,7 +100,7 @@ class LandlockSandbox:
                 async with self._launcher.run(replace(job, files={}), partial(_prepare, folder=folder)) as process:
                     yield process
         else:
-            async with self._launcher.run(job, partial(_prepare, folder=None)) as process:
+            async with self._launcher.run(job, partial(_prepare, folder=self._empty)) as process:
                 yield process
 
     def _open(self, number: int) -> Slot:
@@ -112,7 +117,8 @@ class LandlockSandbox:
             "roots": roots,
             "readable": [*_SYSTEM, *_DEVICES, *_readable(interpreter), str(self._folder or tempfile.gettempdir())],
             "listed": [str(interpreter.stdlib.parent), *map(str, interpreter.site)],
-            "filters": encoded(self._machine, full=False, counted=False),
+            "filters": filters.encoded(self._machine, full=False, counted=False, first=False),
+            "signals": {},
             "only_itself": base64.b64encode(seccomp.only_itself(self._machine)).decode(),
         }
         return open_slot(Blueprint(self._command, config))
@@ -123,8 +129,18 @@ class LandlockSandbox:
 
 def _prepare(job: Job, slot: Slot, *, folder: Path | None) -> Parcel:
     if folder and slot.user >= 0:
-        os.chown(folder, slot.user, slot.user)
+        folder.chmod(0o711)
+        for entry in folder.iterdir():
+            os.chown(entry, slot.user, slot.user)
     return prepare(job, slot, folder=str(folder or ""), memory_mb=job.limits.memory_mb, shared_user=True)
+
+
+def _empty_folder(parent: Path | None) -> Path | None:
+    """Where runs without files are. None where no folder can be made: then they are at the root, and cannot list it."""
+    try:
+        return Path(tempfile.mkdtemp(prefix="treewright-", dir=parent))
+    except OSError:
+        return None
 
 
 def _readable(interpreter: Interpreter) -> list[str]:

@@ -50,13 +50,16 @@ def splits(function: ast.FunctionDef) -> bool:
     return True
 
 
-def test_calls(node: ast.stmt, entry_point: str) -> list[str]:
+def calls_of_tests(node: ast.stmt, entry_point: str) -> list[str]:
     """How to run what `node` defines, if it is a test function or a class of test methods; else nothing."""
     match node:
         case ast.FunctionDef(name="check", args=ast.arguments(args=[_])) if entry_point:
             return [f"check({entry_point})"]
-        case ast.FunctionDef(name=name, args=ast.arguments(args=[])) if name.startswith("test"):
-            return [f"{name}()"]
+        case ast.FunctionDef(name=name, args=ast.arguments(args=arguments), decorator_list=decorators) if name.startswith(
+            "test"
+        ):
+            parametrized = any("parametrize" in ast.unparse(decorator) for decorator in decorators)
+            return [f"{name}()"] if parametrized or not arguments else []
         case ast.AsyncFunctionDef(name=name, args=ast.arguments(args=[])) if name.startswith("test"):
             return [f"__import__('asyncio').run({name}())"]
         case ast.ClassDef(name=name, bases=[base, *_], body=body) if ast.unparse(base).endswith("TestCase"):

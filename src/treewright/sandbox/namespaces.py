@@ -18,7 +18,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Self
 
-from treewright.sandbox import cgroup, filters, jail, wire
+from treewright.sandbox import cgroup, filters, jail, seccomp, wire
 from treewright.sandbox.base import Job, Process
 from treewright.sandbox.interpreter import find
 from treewright.sandbox.jail import Jail
@@ -26,7 +26,7 @@ from treewright.sandbox.launcher import Launcher
 from treewright.sandbox.parcel import Parcel, prepare
 from treewright.sandbox.slot import Blueprint, Slot, open_slot
 from treewright.sandbox.slots import Slots
-from treewright.sandbox.syscalls import this_machine
+from treewright.sandbox.syscalls import numbers, this_machine
 
 _SLOT_USERS = 61000  # as root, slot n runs as user 61000 + n: nobody's, and never root
 _INODES = 4096
@@ -95,8 +95,9 @@ class NamespaceSandbox:
             "roots": [],
             "readable": [],
             "listed": [],
-            "filters": filters.encoded(self._machine, full=place.full, counted=self._cgroups is not None),
+            "filters": filters.encoded(self._machine, full=place.full, counted=self._cgroups is not None, first=True),
             "only_itself": "",
+            "signals": {str(numbers(self._machine)[name]): index for name, index in seccomp.SIGNAL_ARGUMENT.items()},
         }
         group = self._cgroups.make(number) if self._cgroups and place.full else None
         return open_slot(Blueprint(lambda control: jail.arguments(self._bwrap, place, control), config, group))

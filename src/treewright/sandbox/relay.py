@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Literal
 
 from treewright.core.errors import SandboxUnavailable
 from treewright.core.task import CodeTask
@@ -22,7 +23,7 @@ from treewright.sandbox.report import TestResult
 from treewright.sandbox.session import MAX_CARRIED, Ended, Session, Verdict, session
 from treewright.sandbox.values import message
 
-_CHECKER = ("values", "encoding", "frames", "approx", "remote", "stand_ins", "checker")
+CHECKER = ("values", "encoding", "frames", "approx", "remote", "stand_ins", "checker")
 CALLS_OF_A_CHECK = 10  # a check may take this many times the limit of one call
 _MAX_TESTS = 1 << 26
 
@@ -41,7 +42,7 @@ async def run_checker(
     while pending := [check for block in plan.blocks for check in block.checks if check not in results]:
         total_s = limits.wall_s + check_s * len(pending)
         job_limits = replace(limits, wall_s=total_s, cpu_s=total_s)
-        async with session(sandbox, bundle(*_CHECKER), job_limits) as checker:
+        async with session(sandbox, bundle(*CHECKER), job_limits) as checker:
             if await _ready(checker, sandbox, last=retried):
                 await _Relay(checker, candidate, results, check_s).run(plan, task, pending)
             else:
@@ -101,9 +102,13 @@ class _Relay:
             reply = 'host ["gone"]'
         await self._to_checker(reply)
 
-    def _put(self, check: Check, verdict: Verdict, expected: str = "", actual: str = "", detail: str = "") -> None:
+    def _put(
+        self, check: Check, verdict: Verdict | Literal["gone"], expected: str = "", actual: str = "", detail: str = ""
+    ) -> None:
         if self._gone:
             verdict, expected, actual, detail = self._gone.verdict, "", "", self._gone.detail
+        elif verdict == "gone":
+            verdict, detail = "error", "it uses an object that was lost when an earlier test ended the program"
         if check.whole:
             detail = f"{detail}\nran whole: {check.whole}".strip()
         seconds = time.monotonic() - self._started

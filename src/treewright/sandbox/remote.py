@@ -1,9 +1,9 @@
 """In the checker: functions, classes and objects of the program, each use of which is carried out in the program's own process.
 
 What comes back is plain data, or another such `Remote`. Comparing one with plain data never asks the program: it equals none,
-and has no order. Operators between one and plain data (`v * 2`, `3 in s`) do ask it, but only for objects that come from a
-class which the test itself constructs; for what a function gave back they are a TypeError. Otherwise a program could return an
-object that makes `abs(f(x) - 0.5) < 1e-6` true.
+and has no order. Other operators (`v * 2`, `3 in s`, `v == w`) ask the program only if they concern an object of a class which
+the test itself constructs; for what functions gave back there is identity, and otherwise a TypeError. If it were not so, a
+program could return an object that makes `abs(f(x) - 0.5) < 1e-6` true.
 
 Standard library only, and `values`, `encoding`, `frames`: part of the checker's program.
 """
@@ -99,7 +99,8 @@ class Link:
         if tag != "h":
             raise ValueError(tag)
         number, name = content
-        return Remote(self, Handle(number, name), own)
+        remote = Remote(self, Handle(number, name), own)
+        return _awaited(remote) if name == "coroutine" else remote  # asyncio.run takes none but a real one
 
     def exception_class(self, names: list[str]) -> type[BaseException]:
         """The class of that name: built in, or made here once, below the classes that follow it in `names`."""
@@ -163,13 +164,14 @@ class Remote:
         self._tw_link.do("del", [self, name], {})
 
     def __call__(self, *arguments: object, **keywords: object) -> object:
+        """Call it, in its own process."""
         return self._tw_link.do("call", [self, *arguments], keywords, self._tw_own)
 
     def __instancecheck__(self, instance: object) -> bool:
         return isinstance(instance, Remote) and self._tw_link.do("isinstance", [instance, self], {}) is True
 
     def __contains__(self, item: object) -> bool:
-        if self._tw_own or isinstance(item, Remote):
+        if self._tw_own or (isinstance(item, Remote) and item._tw_own):
             return self._tw_link.do("contains", [self, item], {}) is True
         return any(item is part or item == part for part in iter(self._tw_link.do("iter", [self], {}).__next__, _END))
 
@@ -177,8 +179,11 @@ class Remote:
         self._tw_link.do("exit", [self, None, None, None], {})
 
     def __await__(self) -> Generator[None, None, object]:
-        yield from ()
-        return self._tw_link.do("await", [self], {}, self._tw_own)
+        return _awaited(self).__await__()
+
+
+async def _awaited(remote: Remote) -> object:
+    return remote._tw_link.do("await", [remote], {}, remote._tw_own)
 
 
 def _asking(verb: str, kind: type) -> Callable[..., object]:
@@ -193,14 +198,16 @@ def _asking(verb: str, kind: type) -> Callable[..., object]:
 
 def _comparing(verb: str) -> Callable[..., object]:
     def method(self: Remote, other: object) -> object:
-        return self._tw_link.do(verb, [self, other], {}) if isinstance(other, Remote) else NotImplemented
+        if not (isinstance(other, Remote) and (self._tw_own or other._tw_own)):
+            return NotImplemented
+        return self._tw_link.do(verb, [self, other], {})
 
     return method
 
 
 def _combining(verb: str, *, reflected: bool = False) -> Callable[..., object]:
     def method(self: Remote, other: object) -> object:
-        if not (self._tw_own or isinstance(other, Remote)):
+        if not (self._tw_own or (isinstance(other, Remote) and other._tw_own)):
             return NotImplemented
         return self._tw_link.do(verb, [other, self] if reflected else [self, other], {}, self._tw_own)
 

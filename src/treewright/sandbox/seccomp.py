@@ -17,6 +17,7 @@ machine and of what is allowed; the bytes are installed by `child`.
 from __future__ import annotations
 
 import errno
+import signal
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -78,11 +79,18 @@ _PRCTLS = (3, 15, 16, 21, 23, 39, 40, 0x53564D41)
 _SET_OWNER = (8, 15)  # F_SETOWN, F_SETOWN_EX: ask the kernel to signal somebody else
 _AF_UNIX = 1
 _MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20
+SIGNAL_ARGUMENT = {"kill": 1, "tkill": 1, "tgkill": 2}  # which of its arguments is the signal
 SELF = 0x7E57AB1E  # stands for the run's own process id until it is known
 
 
 def allow_list(
-    machine: Machine, *, processes: bool = False, execute: bool = False, shared_memory: bool = True, notify: bool = True
+    machine: Machine,
+    *,
+    processes: bool = False,
+    execute: bool = False,
+    shared_memory: bool = True,
+    first: bool = False,
+    notify: bool = True,
 ) -> bytes:
     """The filter of one run, as an array of `struct sock_filter` (8 bytes each).
 
@@ -91,6 +99,8 @@ def allow_list(
         processes: new processes, and programs run by them, are allowed (counted by RLIMIT_NPROC and held by a cgroup).
         execute: `execve` is allowed because the run itself starts another program.
         shared_memory: memory that is shared and has no file is allowed. Only a limit on addresses or a cgroup counts it.
+        first: the run is the first process of its namespace. The kernel spares such a process its own `abort` and `SIGKILL`;
+            the listener is told, and sees to it.
         notify: deadly calls are reported to a listener, so that the call can be named; else the kernel just kills.
     """
     table = numbers(machine)
@@ -104,6 +114,8 @@ def allow_list(
         verdicts.update(_each(table, EXEC, _answer(_ALLOW)))
     if not shared_memory:
         verdicts.update(_each(table, "mmap", _all_bits(3, _MAP_SHARED, _MAP_ANONYMOUS)))
+    if first and notify:
+        verdicts.update({table[name]: _own_end(index) for name, index in SIGNAL_ARGUMENT.items()})
     verdicts.update(_each(table, "clone3", _answer(_ERRNO | errno.ENOSYS)))
     verdicts.update(_each(table, "clone", _clone(processes)))
     verdicts.update(_each(table, "socketpair", _argument_among(0, (_AF_UNIX,))))
@@ -153,6 +165,12 @@ def _argument_not_among(index: int, values: Sequence[int]) -> Program:
 def _all_bits(index: int, one: int, other: int) -> Program:
     """Refused if both bits are set."""
     return (_argument(index), (_JSET, 0, 1, one), (_JSET, 1, 0, other), *_answer(_ALLOW), *_answer(_ERRNO | errno.EPERM))
+
+
+def _own_end(index: int) -> Program:
+    """Notify of `SIGABRT`, which only `abort` sends, and of `SIGKILL` to process 1; the signal is argument `index`."""
+    to_first: Program = ((_JEQ, 0, 2, signal.SIGKILL), _argument(0), (_JEQ, 1, 0, 1), *_answer(_ALLOW), *_answer(_NOTIFY))
+    return (_argument(index), (_JEQ, len(to_first) - 1, 0, signal.SIGABRT), *to_first)
 
 
 def _clone(processes: bool) -> Program:

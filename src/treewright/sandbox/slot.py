@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import socket
 import struct
@@ -91,15 +92,19 @@ class Slot:
         """Ask for a run.
 
         Raises:
-            BlockingIOError: the zygote has not yet taken the earlier requests.
+            BlockingIOError: the zygote has not yet taken the earlier requests, or too many descriptors are under way.
             Gone: there is no zygote any more.
         """
         try:
             socket.send_fds(self._control, [wire.pack(request)], descriptors)
         except BlockingIOError:
             raise
-        except (BrokenPipeError, ConnectionError) as error:
+        except ConnectionError as error:
             raise Gone from error
+        except OSError as error:
+            if error.errno == errno.ETOOMANYREFS:
+                raise BlockingIOError from error
+            raise
         if request["trusted"]:
             self._trusted.add(request["trusted"])
 

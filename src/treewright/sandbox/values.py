@@ -3,7 +3,7 @@
 JSON, in which these stand for themselves: None, booleans, strings, floats, ints of up to 64 bits, lists. Everything else is an
 object with one key, its tag:
 
-    t tuple    d dict (keys and values in turn)    s set    z frozenset    i int (hex)    c complex    r range
+    t tuple    d dict (keys and values in turn)    s set    z frozenset    i int (hex)    c complex    r range    l slice
     b bytes    a bytearray (both hex)    u string with surrogates (hex of UTF-8)    y built-in type (name)
     x value of the standard library (name, parts): Decimal, Fraction, deque, date, time, datetime, timedelta
     h anything else (number, type name): on the far side a `Handle`, which equals nothing
@@ -180,6 +180,7 @@ _DECODERS: dict[str, Callable[..., object]] = {
     "i": lambda content: int(content, 16),
     "c": lambda content: complex(*content),
     "r": _range,
+    "l": lambda content: slice(*content),
     "b": bytes.fromhex,
     "a": bytearray.fromhex,
     "u": lambda content: bytes.fromhex(content).decode("utf-8", "surrogatepass"),

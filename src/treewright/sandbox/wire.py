@@ -28,6 +28,7 @@ class Config(TypedDict):
     readable: list[str]  # Landlock: what can be read by anyone in the slot
     listed: list[str]  # Landlock: folders that can be listed
     filters: dict[str, list[str]]  # `kind` of run -> base64 of BPF programs
+    signals: dict[str, int]  # number of a call that signals -> which of its arguments is the signal
     only_itself: str  # Landlock: base64 of the second filter
 
 
@@ -72,6 +73,7 @@ class Report(TypedDict):
     memory_kb: int
     over_cpu: bool  # the zygote ended it at its limit of processor time
     denied: int  # number of the deadly system call it made, -1 if none
+    raised: int  # signal that it sent itself to end, 0 if none
     failed: str  # the sandbox could not start it, and why
 
 

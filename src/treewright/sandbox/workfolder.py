@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import shutil
-import subprocess
+import secrets
 import tempfile
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from treewright.core.errors import SandboxUnavailable
@@ -67,9 +66,25 @@ def _was_empty(folder: Path) -> bool:
 
 
 def _remove_tree(folder: Path) -> None:
-    """Remove what a hostile program may have made: folders without permissions, or nested deeper than Python can recurse."""
-    try:
-        shutil.rmtree(folder)
-    except (OSError, RecursionError):
-        subprocess.run(["/bin/chmod", "-R", "u+rwx", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)
-        subprocess.run(["/bin/rm", "-rf", "--", str(folder)], check=False, stderr=subprocess.DEVNULL)
+    """Remove what a hostile program may have made, such as folders without permissions.
+
+    Each folder is moved up before it is emptied, for they may be nested deeper than Python recurses or a path may be long.
+    """
+    moved = f".{secrets.token_hex(8)}-"
+    count = 0
+    with suppress(OSError):
+        while below := list(folder.iterdir()):
+            for path in below:
+                if path.is_symlink() or not path.is_dir():
+                    path.unlink()
+                    continue
+                path.chmod(0o700)
+                for inner in path.iterdir():
+                    if inner.is_symlink() or not inner.is_dir():
+                        inner.unlink()
+                    else:
+                        inner.chmod(0o700)
+                        inner.rename(folder / f"{moved}{count}")
+                        count += 1
+                path.rmdir()
+        folder.rmdir()

@@ -23,6 +23,7 @@ import resource
 import select
 import signal
 import socket
+import struct
 import sys
 import time
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ from typing import NoReturn
 from treewright.sandbox import child, linux, wire
 
 _CONTROL = 4
-_NOTIFICATION_RECEIVE, _NOTIFICATION_BYTES = 0xC0502100, 80
+_NOTIFICATION_RECEIVE, _NOTIFICATION = 0xC0502100, struct.Struct("QIIiIQ6Q")  # struct seccomp_notif
 _USUAL = """
 abc argparse array ast base64 bisect calendar cmath collections collections.abc contextlib copy csv dataclasses datetime
 decimal enum fractions functools hashlib heapq inspect io itertools json keyword linecache math numbers operator os.path
@@ -132,6 +133,7 @@ class Run:
     listener: int = -1
     over_cpu: bool = False
     denied: int = -1
+    raised: int = 0
     failed: str = ""
 
 
@@ -227,10 +229,14 @@ class Zygote:
             run.failed = data.decode(errors="replace")
 
     def _deny(self, run: Run) -> None:
-        notification = bytearray(_NOTIFICATION_BYTES)
+        notification = bytearray(_NOTIFICATION.size)
         with contextlib.suppress(OSError):  # it was killed while it waited
             fcntl.ioctl(run.listener, _NOTIFICATION_RECEIVE, notification)
-            run.denied = int.from_bytes(notification[16:20], sys.byteorder)
+            _, _, _, call, _, _, *arguments = _NOTIFICATION.unpack(notification)
+            if str(call) in self._config["signals"]:
+                run.raised = arguments[self._config["signals"][str(call)]]
+            else:
+                run.denied = call
         self._unwatch(run.listener)
         self._kill(run)
 
@@ -290,6 +296,7 @@ def _report(run: Run | None = None, status: int = 0, cpu_s: float = 0.0, memory_
         "memory_kb": memory_kb,
         "over_cpu": run.over_cpu if run else False,
         "denied": run.denied if run else -1,
+        "raised": run.raised if run else 0,
         "failed": run.failed if run else failed,
     }
 

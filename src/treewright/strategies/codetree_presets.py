@@ -19,13 +19,16 @@ from treewright.roles.codetree import Critic, Debugger, Solver, Thinker
 from treewright.strategies.codetree import CodeTree, Test
 from treewright.strategies.codetree_settings import CodeNode, Settings, first_passing, last_failing
 
-Preset = Literal["paper", "official", "recommended"]
-PRESETS: tuple[Preset, ...] = ("paper", "official", "recommended")
+Preset = Literal["paper", "official", "recommended", "small"]
+PRESETS: tuple[Preset, ...] = ("paper", "official", "recommended", "small")
 ABLATIONS = ("verification", "abort", "scoring")
 
 PAPER = Settings(fidelity=True)
 OFFICIAL = Settings(fallback=last_failing)
 RECOMMENDED = Settings(width=5, plain=20, drop_repeats=True)
+#: For models that can write a program but not judge one (the paper finds it at 8B, far more so below): no Critic, the tests alone
+#: decide, few strategies, and plain samples for the rest of the budget.
+SMALL = Settings(width=3, plain=20, drop_repeats=True, verification=False, scoring=False)
 #: The variants ask for exactly `width` items and have no Critic: the first program that passes is submitted.
 VARIANT = Settings(width=3, exactly=True, verification=False, abort=False, scoring=False, fallback=first_passing)
 STRATEGY_LIST = replace(VARIANT, width=20, depth=1, top_up=True)
@@ -51,16 +54,17 @@ def codetree(
         test: runs the visible tests of the task.
         preset: "paper": eq. 7 with strategy fidelity, the most promising node first, the best score is submitted.
             "official": the script's values, order (depth-first) and submission. "recommended": the script's values, the most
-            promising node first, plain samples before and after the strategies, the best score is submitted.
+            promising node first, plain samples before and after the strategies, the best score is submitted. "small": for
+            models too small to judge, "recommended" without a Critic.
         seed: of the run.
         without: ablations of Table 4: any of "verification", "abort", "scoring".
 
     Raises:
         UserError: an unknown preset or ablation.
     """
-    settings = {"paper": PAPER, "official": OFFICIAL, "recommended": RECOMMENDED}[preset_named(preset)]
+    settings = {"paper": PAPER, "official": OFFICIAL, "recommended": RECOMMENDED, "small": SMALL}[preset_named(preset)]
     order = depth_first() if preset == "official" else best_first(promise)
-    warm = 0.4 if preset == "recommended" else 0.0
+    warm = {"recommended": 0.4, "small": 0.7}.get(preset, 0.0)
     return _build(task, model, test, order, _ablated(settings, without), seed, warm, sees_review=preset != "official")
 
 

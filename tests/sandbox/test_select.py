@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from sandbox_homes import landlock, namespaces
+from treewright.core.errors import SandboxUnavailable, UserError
+from treewright.sandbox import jail, linux, probe
+from treewright.sandbox.landlock import LandlockSandbox
+from treewright.sandbox.namespaces import NamespaceSandbox
+from treewright.sandbox.process import ProcessSandbox
+from treewright.sandbox.select import COVERS, describe, remedy, select, survey
+
+
+def without_bwrap() -> Path:
+    raise SandboxUnavailable("no bubblewrap here")
+
+
+def test_the_strongest_that_proves_itself_is_taken() -> None:
+    with namespaces(slots=1):
+        pass
+    sandbox = asyncio.run(select())
+    assert isinstance(sandbox, NamespaceSandbox)
+    with sandbox:
+        assert sandbox.level == "namespaces"
+
+
+def test_without_namespaces_landlock_is_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    with landlock(slots=1):
+        pass
+    monkeypatch.setattr(jail, "find_bwrap", without_bwrap)
+    sandbox = asyncio.run(select())
+    assert isinstance(sandbox, LandlockSandbox)
+    sandbox.close()
+
+
+def test_a_level_that_was_asked_for_is_never_replaced_by_a_weaker_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jail, "find_bwrap", without_bwrap)
+    with pytest.raises(SandboxUnavailable, match="no bubblewrap here"):
+        asyncio.run(select("namespaces"))
+
+
+def test_without_any_isolation_nothing_is_taken_and_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jail, "find_bwrap", without_bwrap)
+    monkeypatch.setattr(linux, "landlock_version", lambda: 0)
+    with pytest.raises(SandboxUnavailable) as caught:
+        asyncio.run(select())
+    assert "no bubblewrap here (to get it, " in str(caught.value)
+    assert "landlock: " in str(caught.value)
+    assert "ask for the sandbox 'process'" in str(caught.value)
+    findings = {finding.cover.level: finding for finding in asyncio.run(survey())}
+    assert [level for level, finding in findings.items() if finding.works] == ["process"]
+    assert findings["namespaces"].reason == "no bubblewrap here"
+    assert findings["namespaces"].remedy
+
+
+def test_no_isolation_is_had_only_by_asking_for_it() -> None:
+    assert isinstance(asyncio.run(select("process")), ProcessSandbox)
+
+
+def test_an_unknown_level_is_named() -> None:
+    with pytest.raises(UserError, match="no sandbox 'vm'"):
+        asyncio.run(select("vm"))
+    with pytest.raises(UserError, match="no sandbox 'vm'"):
+        describe("vm")
+
+
+def test_a_home_that_does_not_isolate_fails_the_probe() -> None:
+    wrong = asyncio.run(probe.prove(ProcessSandbox()))
+    assert wrong.startswith("a program in it could ")
+    for escape in ("read a file of the host", "write a file of the host", "start a process", "signal the host"):
+        assert escape in wrong
+
+
+def test_a_limit_that_does_not_hold_fails_the_probe(monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = probe._Limit("patience", probe._PAST_LIMITS[1].job, "memory")
+    monkeypatch.setattr(probe, "_PAST_LIMITS", (endless,))
+    with namespaces(slots=1) as sandbox:
+        assert asyncio.run(probe.prove(sandbox)).startswith("its limit of patience does not hold: timeout")
+
+
+def test_every_level_says_what_it_covers_and_what_not() -> None:
+    assert [cover.level for cover in COVERS] == ["namespaces", "landlock", "process"]
+    for cover in COVERS:
+        assert describe(cover.level) is cover
+        assert cover.covers
+        assert cover.misses
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n", "AppArmor"),
+        ("proc/sys/user/max_user_namespaces", "0\n", "user.max_user_namespaces"),
+        ("proc/sys/kernel/unprivileged_userns_clone", "0\n", "unprivileged_userns_clone"),
+        (".dockerenv", "", "--security-opt seccomp=unconfined"),
+        ("proc/sys/user/max_user_namespaces", "5\n", "bubblewrap"),
+    ],
+)
+def test_the_remedy_fits_what_stands_in_the_way(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert said in remedy("namespaces", tmp_path)
+    assert "Landlock" in remedy("landlock", tmp_path)
