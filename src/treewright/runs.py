@@ -20,7 +20,7 @@ from itertools import count
 
 from treewright.core.budget import Budget, Limits, Spend
 from treewright.core.check import derive_entry_point, validate_task
-from treewright.core.errors import TreewrightError, UserError
+from treewright.core.errors import JournalError, TreewrightError, UserError
 from treewright.core.events import Event, ProgramRan, RunEnded, RunStarted, Sink
 from treewright.core.search import Answer, Result, search
 from treewright.core.tree import Tree
@@ -107,14 +107,16 @@ class Run:
             )
             if isinstance(adapter, Scripted):  # its rows are used up one by one: go on behind those of earlier sittings
                 adapter.use_up(call.reply for call in self._past.calls if call.reply is not None)
-            self._emit(RunStarted(plain_spec(self.spec), self._past.sittings))
             strategy = STRATEGIES[self.spec.strategy](self.spec, self._model(adapter), self._test(sandbox))
+            self._emit(RunStarted(plain_spec(self.spec), self._past.sittings))
             try:
                 result = await search(
                     strategy, budget=self.budget, parallel=self.spec.parallel, emit=self._emit, tree=self.tree
                 )
-            except TreewrightError as fault:
-                await self._end(await strategy.answer(self.tree), str(fault), finished=False)
+            except JournalError:  # the end cannot be written either
+                raise
+            except (TreewrightError, asyncio.CancelledError) as fault:
+                await self._end(await strategy.answer(self.tree), str(fault) or "interrupted", finished=False)
                 raise
             return await self._ended(result)
 
@@ -137,13 +139,9 @@ class Run:
 
     def _more_allowed(self) -> bool:
         """Whether the limit that ended the run has been raised since."""
-        end = self._past.end
-        limit = getattr(self.spec.limits, end.reason, None) if end is not None else None
-        return (
-            end is not None
-            and hasattr(self.spec.limits, end.reason)
-            and (limit is None or limit > getattr(end.spent, end.reason))
-        )
+        reason = self._past.end.reason if self._past.end is not None else ""
+        old, new = (getattr(spec.limits, reason, None) for spec in (spec_from_plain(self._past.spec), self.spec))
+        return old is not None and (new is None or new > old)
 
     def _emit(self, event: Event) -> None:
         self._journal.append(self.id, event)  # first: nothing is acted on that is not on record
@@ -200,20 +198,23 @@ def resume(run_id: str, *, journal: Journal, limits: Limits | None = None, sinks
         sinks: take every new event after the journal has it.
 
     Raises:
-        UserError: no such run.
+        UserError: no such run, or limits that allow nothing.
         JournalError: the record cannot be read.
     """
-    past: Past[CodeAction, CodeOutcome] = replay(entry.event for entry in journal.read(run_id, CODE))
+    past: Past[CodeAction, CodeOutcome] = replay(journal.read(run_id, CODE))
     if not past.sittings:
         raise UserError(f"no run {run_id!r} in this journal: `treewright runs` lists them")
     spec = spec_from_plain(past.spec)
-    return Run(run_id, spec if limits is None else replace(spec, limits=limits), past, journal, sinks)
+    if limits is not None:
+        spec = replace(spec, limits=limits)
+    _check(spec)
+    return Run(run_id, spec, past, journal, sinks)
 
 
 def new_id() -> str:
-    """A new run id that sorts by time: "20261130-142530-k3f9x2"."""
+    """A new run id that sorts by time, which is UTC: "20261130-142530-k3f9x2"."""
     tail = "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(6))
-    return f"{time.strftime('%Y%m%d-%H%M%S')}-{tail}"
+    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{tail}"
 
 
 def _check(spec: RunSpec) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treewright.core.budget import Limits, Spend
+from treewright.core.errors import JournalError
 from treewright.core.task import CodeTask
 from treewright.core.tree import Tree
 from treewright.strategies.codetree_presets import Preset
@@ -56,6 +57,9 @@ class RunSpec:
     sandbox: str = "auto"
     base_url: str | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "without", tuple(self.without))
+
 
 @dataclass(frozen=True, slots=True)
 class Solution:
@@ -97,7 +101,16 @@ def plain_spec(spec: RunSpec) -> dict[str, Any]:
 
 
 def spec_from_plain(plain: dict[str, Any]) -> RunSpec:
-    """The spec that `plain_spec` made plain."""
-    from pydantic import TypeAdapter
+    """The spec that `plain_spec` made plain.
 
-    return TypeAdapter(RunSpec).validate_python(plain)
+    Raises:
+        JournalError: it is not one that this version knows.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(RunSpec).validate_python(plain)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise JournalError(f"the run cannot be taken up: this version does not know its {where} ({first['msg']})") from error

@@ -129,15 +129,17 @@ def test_without_a_second_left_nothing_starts(spent: float, share: float) -> Non
     assert lab.strategy.calls == []
 
 
+@pytest.mark.parametrize("share", [NOTHING, SHARE], ids=["nothing kept", "a share kept"])
 @pytest.mark.parametrize(("spent", "limit"), [(Spend(tokens=10), "tokens"), (Spend(dollars=2.0), "dollars")])
-def test_a_budget_that_is_overdrawn_before_the_search_ends_it_at_once_and_it_can_still_answer(spent: Spend, limit: str) -> None:
-    run = Run(Layer(), budget=Budget(Limits(tokens=5, dollars=1.0), spent))
+def test_an_overdrawn_budget_ends_the_search_at_once_and_it_can_still_answer(spent: Spend, limit: str, share: Spend) -> None:
+    run = Run(Layer(), budget=Budget(Limits(tokens=5, dollars=1.0), spent), share=share)
     result = run.go()
     assert (result.reason, result.answer.text, run.events) == (limit, "0 seen", [])
 
 
-def test_a_budget_closed_before_the_search_ends_it_at_once_and_it_can_still_answer() -> None:
-    run = Run(Layer())
+@pytest.mark.parametrize("share", [NOTHING, SHARE], ids=["nothing kept", "a share kept"])
+def test_a_closed_budget_ends_the_search_at_once_and_it_can_still_answer(share: Spend) -> None:
+    run = Run(Layer(), share=share)
     run.budget.close("interrupted")
     result = run.go()
     assert (result.reason, result.answer.text, run.events) == ("interrupted", "0 seen", [])
@@ -185,6 +187,18 @@ def test_a_fault_of_ours_is_raised_after_the_steps_in_flight(fault: Exception) -
     assert (run.done, run.budget.spent) == (["0.1", "0.2"], Spend(executions=2, seconds=5.0))
     assert run.tree.nodes["0.0"].selectable
     check_at_rest(run.tree, run.budget)
+
+
+def test_of_two_faults_the_first_is_raised() -> None:
+    first, second = ModelUnavailable("the first"), ModelUnavailable("the second")
+    with pytest.raises(ModelUnavailable, match="the first"):
+        Run(Layer((2.0, 1.0), raised={0: second, 1: first})).go()
+
+
+def test_only_executing_a_node_costs_an_execution() -> None:
+    run = Run(Layer(), budget=Budget(Limits(executions=0)))
+    assert run.go().reason == "executions"
+    assert run.tree.root.status is Status.EXPANDED
 
 
 def test_a_limit_reached_inside_a_step_ends_the_search_after_the_steps_in_flight() -> None:

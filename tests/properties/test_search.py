@@ -199,20 +199,21 @@ def test_once_a_node_is_accepted_nothing_starts_and_what_is_under_way_is_recorde
 
 
 @FEW
-@given(worlds, orders, parallels, timings, st.data())
+@given(worlds, orders, parallels, timings, st.booleans(), st.data())
 def test_a_missing_model_stops_the_run_after_the_steps_under_way(
-    world: World, order: str, parallel: int, timing: Timing, data: st.DataObject
+    world: World, order: str, parallel: int, timing: Timing, paying: bool, data: st.DataObject
 ) -> None:
     verb, node = data.draw(st.sampled_from(sorted(world.calls())))
     gone = ModelUnavailable("no answer from the model: check the network")
-    lab = Lab(world, order, parallel, timing, faults={(verb, node): gone})
+    lab = Lab(world, order, parallel, timing, paying=paying, faults={(verb, node): gone})
     with pytest.raises(ModelUnavailable) as raised:
         lab.run()
     assert raised.value is gone
     broken = [call for call in lab.strategy.calls if call.ended is None]
     assert [(call.verb, call.node) for call in broken] == [(verb, node)]
     moment = broken[0].began + timing.latency(verb, node) / 2
-    assert all(call.verb == "evaluate" for call in lab.strategy.calls if call.began > moment)
+    late = [call for call in lab.strategy.calls if call.began > moment]
+    assert not late if paying else all(call.verb == "evaluate" for call in late)
     assert lab.tree.nodes[node].selectable
     check_moves(lab)
 

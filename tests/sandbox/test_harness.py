@@ -189,6 +189,14 @@ def f(node):
     assert report(program, "assert listed(f(Node(1, Node(2, Node(3))))) == [3, 2, 1]", setup=setup).all_passed
 
 
+def test_exceptions_of_the_setup_are_the_same_on_both_sides() -> None:
+    setup = "class Low(ValueError): pass\nclass Lower(Low): pass"
+    program = "def f(x):\n    raise Lower('x') if x else Low('y')"
+    test = "with pytest.raises(Low, match='x'): f(1)\nwith pytest.raises(Low): f(0)"
+    assert report(program, test, setup=setup).all_passed
+    assert not report(program, "with pytest.raises(Lower): f(0)", setup=setup).all_passed
+
+
 WRONG = [
     ("def f(x): return x", "assert f(1) == 2", "2", "1"),
     ("def f(x): return x", "assert 2 == f(1)", "2", "1"),
@@ -295,9 +303,10 @@ def test_a_test_that_never_ends_by_itself_costs_that_test_alone() -> None:
 
 def test_objects_from_before_a_crash_are_not_taken_for_others() -> None:
     program = "import os\nclass C:\n    def die(self): os._exit(0)\n    def ok(self): return 1"
-    test = "a = C()\nassert a.ok() == 1\nassert C().die()\nassert a.ok() == 1\nassert C().ok() == 1"
+    test = "a = C()\nassert a.ok() == 1\nassert C().die()\nb = C()\nassert b.ok() == 1\nassert a.ok() == 1"
     found = report(program, test, entry_point="C")
-    assert [item.verdict for item in found.results] == ["pass", "error", "error", "pass"]
+    assert [item.verdict for item in found.results] == ["pass", "error", "pass", "error"]
+    assert "lost" in found.results[3].detail
 
 
 @pytest.mark.parametrize(

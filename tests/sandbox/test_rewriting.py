@@ -61,6 +61,11 @@ def test_layout_does_not_matter(source: str) -> None:
     assert run(source) == [("==", 1, 1, False, None)]
 
 
+def test_all_asserts_of_a_statement_report() -> None:
+    source = "for x in [1]:\n    assert x == 1\n    if x: assert x, 'é'\n    assert (x\n        == 2)"
+    assert run(source) == [("==", 1, 1, False, None), (1, "é"), ("==", 1, 2, False, None)]
+
+
 def test_strings_of_several_lines_stay_as_they_are() -> None:
     source = "def check(c):\n    x = '''a\n  b\n'''\n    assert x == '''a\n  b\n'''"
     assert run(source) == [("==", "a\n  b\n", "a\n  b\n", False, None)]

@@ -15,7 +15,8 @@ from contextlib import suppress
 import pytest
 
 from sandbox_homes import alive, children, descendants, ended, namespaces, open_descriptors, run
-from treewright.sandbox.base import Exit, Job
+from treewright.core.errors import SandboxUnavailable
+from treewright.sandbox.base import Exit, Job, Limits
 from treewright.sandbox.namespaces import NamespaceSandbox
 
 
@@ -164,3 +165,48 @@ def test_it_works_in_one_event_loop_after_another_and_in_another_thread(sandbox:
     thread.join()
     outcomes += [run(sandbox, "print(1)") for _ in range(3)]
     assert [outcome.status for outcome in outcomes] == ["ok"] * 4
+
+
+def test_a_host_without_room_for_processes_says_unavailable() -> None:
+    with namespaces(slots=1):
+        pass  # else skip
+    soft, hard = resource.getrlimit(resource.RLIMIT_NPROC)
+    sandbox = NamespaceSandbox(slots=1)
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, hard))
+    try:
+        outcome = run(sandbox, "print(1)")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NPROC, (soft, hard))
+        sandbox.close()
+    assert outcome.status == "unavailable"
+    assert outcome.detail
+
+
+def test_a_closed_sandbox_says_so() -> None:
+    with namespaces(slots=1) as sandbox:
+        sandbox.close()
+        for processes in (0, 1):
+            outcome = run(sandbox, "pass", limits=Limits(processes=processes))
+            assert (outcome.status, outcome.detail) == ("unavailable", "This sandbox is closed; open another.")
+
+
+def test_a_slot_that_cannot_be_started_later_on_costs_that_run_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    with namespaces(slots=1) as sandbox:
+        for pid in [pid for slot in sandbox.running() for pid in descendants(slot.pid)]:
+            os.kill(pid, signal.SIGKILL)
+            while alive(pid):
+                time.sleep(0.01)
+        with monkeypatch.context() as broken:
+            broken.setattr("treewright.sandbox.jail.arguments", lambda *_: ["/bin/false"])
+            outcome = run(sandbox, "print(1)")
+        assert (outcome.status, outcome.stdout) == ("unavailable", b"")
+        assert "did not start" in outcome.detail
+        assert run(sandbox, "print(1)").stdout == b"1\n"
+
+
+def test_a_sandbox_that_never_starts_is_unavailable_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    with namespaces(slots=1):
+        pass
+    monkeypatch.setattr("treewright.sandbox.jail.arguments", lambda *_: ["/bin/sh", "-c", "echo no such thing >&2; exit 1"])
+    with NamespaceSandbox(slots=1) as sandbox, pytest.raises(SandboxUnavailable, match="did not start: no such thing"):
+        run(sandbox, "pass")

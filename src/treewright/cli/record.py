@@ -139,7 +139,7 @@ def show(
     record = open_journal(journal or default_path(), must_exist=True)
     try:
         run_id = find_run(record, run)
-        past: Past[CodeAction, CodeOutcome] = replay(entry.event for entry in record.read(run_id, CODE))
+        past: Past[CodeAction, CodeOutcome] = replay(record.read(run_id, CODE))
     finally:
         record.close()
     if node is not None and node not in past.tree.nodes:

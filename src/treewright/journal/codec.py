@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from treewright.core.errors import IllegalMove
 from treewright.core.events import (
     BudgetChanged,
     Event,
@@ -25,13 +26,12 @@ from treewright.core.events import (
     RunStarted,
     ToolCalled,
 )
-from treewright.core.errors import IllegalMove
 from treewright.journal.base import Shapes
 from treewright.journal.packing import WORDS, pack, unpack
 
 #: Texts up to this many characters stay in the body.
 INLINE = 80
-#: The key that stands for a text taken out. No event has a field of this name.
+#: The key that stands for a text taken out. Plain data with just this key stands in a list below it.
 _REF = "§"
 
 _PLAIN: dict[str, type[Any]] = {
@@ -142,7 +142,8 @@ def _take_out(value: Any, texts: dict[bytes, bytes]) -> Any:
         texts[digest] = pack(data)
         return {_REF: b64encode(digest).decode()}
     if isinstance(value, dict):
-        return {key: _take_out(item, texts) for key, item in value.items()}
+        taken = {key: _take_out(item, texts) for key, item in value.items()}
+        return {_REF: [taken[_REF]]} if taken.keys() == {_REF} else taken
     if isinstance(value, list):
         return [_take_out(item, texts) for item in value]
     return value
@@ -151,7 +152,8 @@ def _take_out(value: Any, texts: dict[bytes, bytes]) -> Any:
 def _put_back(value: Any, text: Callable[[bytes], str]) -> Any:
     if isinstance(value, dict):
         if value.keys() == {_REF}:
-            return text(b64decode(value[_REF]))
+            found = value[_REF]
+            return {_REF: _put_back(found[0], text)} if isinstance(found, list) else text(b64decode(found))
         return {key: _put_back(item, text) for key, item in value.items()}
     if isinstance(value, list):
         return [_put_back(item, text) for item in value]

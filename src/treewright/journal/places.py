@@ -16,7 +16,7 @@ def default_path() -> Path:
     """The file named in TREEWRIGHT_JOURNAL, else the user's own journal."""
     named = os.environ.get(JOURNAL_VARIABLE, "").strip()
     if named:
-        return Path(named).expanduser()
+        return expanded(Path(named))
     from platformdirs import user_data_path
 
     return user_data_path("treewright", appauthor=False) / "journal.db"
@@ -30,6 +30,16 @@ def open_journal(path: Path, *, must_exist: bool = False) -> Journal:
     """
     from treewright.journal.sqlite import SQLiteJournal
 
-    if path.is_dir():
-        raise JournalError(f"{path} is a folder: name a file in it with --journal FILE")
-    return SQLiteJournal(path.expanduser(), must_exist=must_exist)
+    return SQLiteJournal(expanded(path), must_exist=must_exist)
+
+
+def expanded(path: Path) -> Path:
+    """The path with "~" replaced.
+
+    Raises:
+        JournalError: nobody knows that home.
+    """
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise JournalError(f"the journal {path} cannot be found: there is no such home") from error

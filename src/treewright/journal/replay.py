@@ -1,4 +1,4 @@
-"""Replay: from the events of a run back to where it stood."""
+"""Replay: from the record of a run back to where it stood."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from treewright.core.budget import NOTHING, ONE_EXECUTION, Spend
+from treewright.core.errors import IllegalMove, JournalError
 from treewright.core.events import BudgetChanged, Event, ModelCalled, NodeEvaluated, NodeExpanded, RunEnded, RunStarted
 from treewright.core.tree import A, O, Tree
+from treewright.journal.base import Entry
 
 
 @dataclass(slots=True)
@@ -17,7 +19,8 @@ class Past(Generic[A, O]):
 
     Args:
         tree: rebuilt exactly.
-        spent: everything charged so far. A call that was begun and has no end on record counts at its worst case.
+        spent: everything charged so far. A call that was begun and has no end on record counts at its worst case, a sitting
+            without an end until its last event.
         calls: model calls, oldest first.
         last_call: number of the last call that was begun.
         spec: the run as plain data.
@@ -34,36 +37,56 @@ class Past(Generic[A, O]):
     end: RunEnded | None = None
 
 
-def replay(events: Iterable[Event]) -> Past[A, O]:
-    """The state after `events`, in their recorded order.
+def replay(entries: Iterable[Entry]) -> Past[A, O]:
+    """The state after `entries`, in their recorded order.
 
     Raises:
-        IllegalMove: the events are not those of one run.
+        JournalError: they are not those of one run.
     """
     past: Past[A, O] = Past()
     begun: dict[int, Spend] = {}
-    for event in events:
-        match event:
-            case RunStarted():
-                past.spec, past.end = event.spec, None
-                past.sittings += 1
-            case NodeExpanded():
-                past.tree.expand(past.tree.nodes[event.node], event.proposals)
-            case NodeEvaluated():
-                past.tree.record(past.tree.nodes[event.node], event.outcome, event.evaluation)
-                past.spent += ONE_EXECUTION
-            case BudgetChanged():
-                begun[event.call] = event.reserved
-                past.last_call = max(past.last_call, event.call)
-            case ModelCalled():
-                begun.pop(event.call, None)
-                past.spent += event.spent
-                past.calls.append(event)
-            case RunEnded():
-                past.spent += Spend(seconds=max(0.0, event.spent.seconds - past.spent.seconds))
-                past.end = event
-            case _:
-                pass
+    began, heard = None, 0.0
+    for entry in entries:
+        if isinstance(entry.event, RunStarted):
+            past.spent += _unended(began, heard)
+            began = entry.at
+        elif isinstance(entry.event, RunEnded):
+            began = None
+        heard = entry.at
+        try:
+            _apply(past, entry.event, begun)
+        except (IllegalMove, KeyError) as error:
+            raise JournalError(f"the record is damaged: event {entry.seq} does not follow from those before it") from error
+    past.spent += _unended(began, heard)
     for worst in begun.values():
         past.spent += worst
     return past
+
+
+def _apply(past: Past[A, O], event: Event, begun: dict[int, Spend]) -> None:
+    match event:
+        case RunStarted():
+            past.spec, past.end = event.spec, None
+            past.sittings += 1
+        case NodeExpanded():
+            past.tree.expand(past.tree.nodes[event.node], event.proposals)
+        case NodeEvaluated():
+            past.tree.record(past.tree.nodes[event.node], event.outcome, event.evaluation)
+            past.spent += ONE_EXECUTION
+        case BudgetChanged():
+            begun[event.call] = event.reserved
+            past.last_call = max(past.last_call, event.call)
+        case ModelCalled():
+            begun.pop(event.call, None)
+            past.spent += event.spent
+            past.calls.append(event)
+        case RunEnded():
+            past.spent += Spend(seconds=max(0.0, event.spent.seconds - past.spent.seconds))
+            past.end = event
+        case _:
+            pass
+
+
+def _unended(began: float | None, heard: float) -> Spend:
+    """What a sitting took whose end is not on record, from its begin until it was last heard of."""
+    return NOTHING if began is None else Spend(seconds=max(0.0, heard - began))

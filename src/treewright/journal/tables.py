@@ -11,14 +11,21 @@ from sqlalchemy.dialects.sqlite import insert
 
 _META = sa.MetaData()
 
+#: Runs have a number, so that their events need not repeat their ids.
+_RUN = sa.Table(
+    "run",
+    _META,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("id", sa.Text, nullable=False, unique=True),
+)
 _EVENT = sa.Table(
     "event",
     _META,
-    sa.Column("run", sa.Text, primary_key=True),
+    sa.Column("run", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("at", sa.Float, nullable=False),
     sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("body", sa.Text, nullable=False),
+    sa.Column("body", sa.LargeBinary, nullable=False),
     # What the event was charged, so that costs are sums and no body is read for them. NULL for the many that cost nothing.
     sa.Column("executions", sa.Integer),
     sa.Column("calls", sa.Integer),
@@ -39,48 +46,49 @@ _TEXT = sa.Table(
 class Tables:
     """The statements of the journal, made once."""
 
-    events: Any
-    texts: Any
-    last_seq: Any
-    of_run: Any
+    new_run: Any
+    number: Any
+    event: Any
     text: Any
+    events_of: Any
+    text_of: Any
     starts: Any
     ends: Any
     sums: Any
 
     def create_all(self, connection: sa.Connection) -> None:
-        """Make the tables that are not there."""
-        _META.create_all(connection)
+        """Make the tables."""
+        _META.create_all(connection, checkfirst=False)
 
 
 def tables() -> Tables:
     """The statements."""
-    e = _EVENT.c
+    e, r = _EVENT.c, _RUN.c
     of: sa.BindParameter[Any] = sa.bindparam("of")
+    # A run is over when an end is its last event; one that was taken up again after it has begun anew.
+    last = sa.select(sa.func.max(e.seq)).where(e.run == r.number).correlate(_RUN).scalar_subquery()
     totals = [sa.func.coalesce(sa.func.sum(e[name]), 0).label(name) for name in ("executions", "calls", "tokens", "dollars")]
-    last = sa.select(e.run, sa.func.max(e.seq).label("seq")).where(e.kind == "run_ended").group_by(e.run).subquery()
-    latest = sa.select(e.run, sa.func.max(e.seq).label("seq")).where(e.kind == "run_started").group_by(e.run).subquery()
-    # A run that was taken up again after it ended is running: only an end after the last start counts.
-    over = sa.and_(_EVENT.c.run == last.c.run, _EVENT.c.seq == last.c.seq)
+    times = sa.func.min(e.at).label("started"), sa.func.max(e.at).label("updated")
     return Tables(
-        events=sa.insert(_EVENT),
-        texts=insert(_TEXT).on_conflict_do_nothing(),
-        last_seq=sa.select(sa.func.max(e.seq)).where(e.run == of),
-        of_run=sa.select(e.seq, e.at, e.kind, e.body).where(e.run == of).order_by(e.seq),
-        text=sa.select(_TEXT.c.body).where(_TEXT.c.hash == of),
-        starts=sa.select(e.run, e.body).where(e.kind == "run_started", e.seq == 1),
-        ends=sa.select(e.run, e.body).join(last, over).join(latest, sa.and_(latest.c.run == e.run, latest.c.seq < e.seq)),
-        sums=sa.select(e.run, sa.func.min(e.at).label("started"), sa.func.max(e.at).label("updated"), *totals).group_by(e.run),
+        new_run=insert(_RUN).on_conflict_do_nothing(),
+        number=sa.select(r.number).where(r.id == of),
+        event=sa.insert(_EVENT),
+        text=insert(_TEXT).on_conflict_do_nothing(),
+        events_of=sa.select(e.seq, e.at, e.kind, e.body).join(_RUN, r.number == e.run).where(r.id == of).order_by(e.seq),
+        text_of=sa.select(_TEXT.c.body).where(_TEXT.c.hash == of),
+        starts=sa.select(e.run, e.body).join(_RUN, r.number == e.run).where(e.seq == 1, e.kind == "run_started"),
+        ends=sa.select(e.run, e.body).join(_RUN, r.number == e.run).where(e.seq == last, e.kind == "run_ended"),
+        sums=sa.select(r.id, r.number, *times, *totals).join(_EVENT, e.run == r.number).group_by(r.number),
     )
 
 
 def connect(path: Path) -> sa.Engine:
-    """An engine on the file, in write-ahead mode, patient with other writers."""
+    """An engine on the file, patient with other writers."""
     engine = sa.create_engine(sa.URL.create("sqlite", database=str(path)))
 
     @sa.event.listens_for(engine, "connect")
     def _(connection: Any, _record: Any) -> None:
-        for pragma in ("journal_mode = wal", "synchronous = normal", "busy_timeout = 5000"):
+        for pragma in ("synchronous = normal", "busy_timeout = 5000"):
             connection.execute(f"pragma {pragma}")
 
     return engine

@@ -49,8 +49,9 @@ class Canaries:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="treewright-canary-")))
-            self._plant(folder / "canary.txt", stack)
+            with suppress(OSError):  # where nothing can be written there is nothing to reach
+                folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="treewright-canary-")))
+                self._plant(folder / "canary.txt", stack)
             # the attacks look for these names; they are planted only where nothing is in the way
             home = Path("/home/user")
             if home.is_dir() and os.access(home, os.W_OK):
@@ -58,7 +59,7 @@ class Canaries:
                 self._plant(home / ".secret", stack)
             os.environ[_VARIABLE] = f"sk-canary-{secrets.token_hex(8)}"
             stack.callback(os.environ.pop, _VARIABLE, None)
-            self._listen(folder, stack)
+            self._listen(stack)
             with suppress(OSError):
                 linux.adopt_orphans(True)
                 stack.callback(linux.adopt_orphans, False)
@@ -74,13 +75,12 @@ class Canaries:
             path.write_bytes(self._files[path])
             stack.callback(path.unlink, missing_ok=True)
 
-    def _listen(self, folder: Path, stack: ExitStack) -> None:
+    def _listen(self, stack: ExitStack) -> None:
         addresses: list[tuple[socket.AddressFamily, socket.SocketKind, object]] = [
             (socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
             (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
             (socket.AF_UNIX, socket.SOCK_STREAM, "\0canary"),
             (socket.AF_UNIX, socket.SOCK_STREAM, "/tmp/canary.sock"),
-            (socket.AF_UNIX, socket.SOCK_STREAM, str(folder / "canary.sock")),
         ]
         for family, kind, address in addresses:
             ear = stack.enter_context(socket.socket(family, kind))

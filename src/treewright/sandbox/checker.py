@@ -81,8 +81,13 @@ class Checker:
         """The trusted setup, then what the program defines, then the names by which the test calls it."""
         _execute(setup, variables)
         for name, value in list(variables.items()):
-            # A class of the setup exists in both processes; its objects must live where the program can use them.
-            if isinstance(value, type) and value.__module__ == "tests" and not issubclass(value, BaseException):
+            # A class of the setup exists in both processes. Its objects must live where the program can use them; what is
+            # raised there must be caught here.
+            if not isinstance(value, type) or value.__module__ != "tests":
+                continue
+            if issubclass(value, BaseException):
+                self._link.exceptions[name] = value
+            else:
                 variables[name] = Remote(self._link, Reference("n", name), own=True)
         for name, kind, bases in names:
             variables[name] = self._of_program(name, kind, bases)

@@ -115,7 +115,7 @@ class LandlockSandbox:
             "proc": False,
             "inodes": 0,
             "roots": roots,
-            "readable": [*_SYSTEM, *_DEVICES, *_readable(interpreter), str(self._folder or tempfile.gettempdir())],
+            "readable": [*_SYSTEM, *_DEVICES, *_readable(interpreter), *_holding_folders(self._folder)],
             "listed": [str(interpreter.stdlib.parent), *map(str, interpreter.site)],
             "filters": filters.encoded(self._machine, full=False, counted=False, first=False),
             "signals": {},
@@ -133,6 +133,14 @@ def _prepare(job: Job, slot: Slot, *, folder: Path | None) -> Parcel:
         for entry in folder.iterdir():
             os.chown(entry, slot.user, slot.user)
     return prepare(job, slot, folder=str(folder or ""), memory_mb=job.limits.memory_mb, shared_user=True)
+
+
+def _holding_folders(folder: Path | None) -> list[str]:
+    """Where the runs' folders are made, if any can be."""
+    try:
+        return [str(folder or tempfile.gettempdir())]
+    except FileNotFoundError:
+        return []
 
 
 def _empty_folder(parent: Path | None) -> Path | None:

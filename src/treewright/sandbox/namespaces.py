@@ -27,6 +27,7 @@ from treewright.sandbox.parcel import Parcel, prepare
 from treewright.sandbox.slot import Blueprint, Slot, open_slot
 from treewright.sandbox.slots import Slots
 from treewright.sandbox.syscalls import numbers, this_machine
+from treewright.sandbox.tools import installed
 
 _SLOT_USERS = 61000  # as root, slot n runs as user 61000 + n: nobody's, and never root
 _INODES = 4096
@@ -40,11 +41,17 @@ class NamespaceSandbox:
             Default: the host's own.
         warm: names of packages to import before any run, so that no run waits for them ("numpy", "pandas").
         slots: zygotes that are kept, started when they are needed; each takes many runs at once. Default: one a processor.
-        tools: prefixes (folders with a `bin`) of more languages for `Job.command`, besides what is in /usr.
+        tools: prefixes (folders with a `bin`) of more languages for `Job.command`, besides what is in /usr. Default: those
+            that are found (see `tools`), looked for when the first command runs.
     """
 
     def __init__(
-        self, *, python: Path | None = None, warm: tuple[str, ...] = (), slots: int | None = None, tools: tuple[Path, ...] = ()
+        self,
+        *,
+        python: Path | None = None,
+        warm: tuple[str, ...] = (),
+        slots: int | None = None,
+        tools: tuple[Path, ...] | None = None,
     ) -> None:
         self._bwrap = jail.find_bwrap()
         self._interpreter = find(python)
@@ -82,6 +89,8 @@ class NamespaceSandbox:
 
     def _open_own(self, number: int) -> Slot:
         counted = self._cgroups is not None
+        if self._tools is None:
+            self._tools = installed()
         return self._open(number, Jail(self._interpreter, full=True, tools=self._tools, zero=counted))
 
     def _open(self, number: int, place: Jail) -> Slot:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import secrets
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,24 +15,25 @@ from treewright.core.errors import SandboxUnavailable
 from treewright.sandbox.base import Exit, Job, Limits, Sandbox, Status
 
 _LIMITS = Limits(wall_s=20.0, cpu_s=5.0, memory_mb=256, disk_mb=8)
+_WRITES = "write a file of the host"
 _NAME = "TREEWRIGHT_PROBE"
 _ESCAPES = """
 import json, os, signal, socket, sys
-folder, name, host = json.loads(sys.stdin.read())
+file, new, name, host = json.loads(sys.stdin.read())
 def reads(path):
     with open(path) as file:
         file.read()
 def writes(path):
-    with open(path, "w") as file:
+    with open(path, "a") as file:
         file.write("reached")
 def child():
     if os.fork() == 0:
         os._exit(0)
     os.wait()
 tries = {
-    "read a file of the host": lambda: reads(folder + "/secret"),
-    "write a file of the host": lambda: writes(folder + "/secret"),
-    "list a folder of the host": lambda: os.listdir(folder),
+    "read a file of the host": lambda: reads(file),
+    "write a file of the host": lambda: writes(new),
+    "list a folder of the host": lambda: os.listdir(os.path.dirname(file)),
     "see the host's environment": lambda: os.environ[name],
     "start a process": child,
     "run another program": lambda: os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0),
@@ -75,8 +77,7 @@ async def prove(sandbox: Sandbox) -> str:
     Returns:
         What was wrong, as one clause, or an empty string when all held.
     """
-    with tempfile.TemporaryDirectory(prefix="treewright-") as folder:
-        (Path(folder) / "secret").write_text(secrets.token_hex())
+    with _folder() as folder:
         try:
             wrong = await _escapes(sandbox, folder)
         except SandboxUnavailable as error:
@@ -91,12 +92,26 @@ async def prove(sandbox: Sandbox) -> str:
     return ""
 
 
-async def _escapes(sandbox: Sandbox, folder: str) -> str:
+@contextmanager
+def _folder() -> Iterator[Path | None]:
+    """A folder of the host with something in it; None where no folder can be made."""
+    try:
+        made = tempfile.TemporaryDirectory(prefix="treewright-")
+    except OSError:
+        yield None
+        return
+    with made as name:
+        (Path(name) / "secret").touch()
+        yield Path(name)
+
+
+async def _escapes(sandbox: Sandbox, folder: Path | None) -> str:
     marked = os.environ.get(_NAME) is None
     if marked:
         os.environ[_NAME] = "host"
     try:
-        stdin = json.dumps([folder, _NAME, os.getpid()]).encode()
+        file, new = (folder / "secret", folder / "new") if folder else (Path(__file__), Path("/dev/shm/treewright-probe"))
+        stdin = json.dumps([str(file), str(new), _NAME, os.getpid()]).encode()
         outcome = await _run(sandbox, Job(python=_ESCAPES, stdin=stdin, limits=_LIMITS))
     finally:
         if marked:
@@ -104,6 +119,8 @@ async def _escapes(sandbox: Sandbox, folder: str) -> str:
     if outcome.status != "ok":
         return f"a first program did not run: {outcome.detail} {outcome.stderr.decode(errors='replace')[-200:]}".strip()
     reached = json.loads(outcome.stdout)
+    if _WRITES in reached and not new.exists():  # it wrote to a file of that name in a folder of its own
+        reached.remove(_WRITES)
     return f"a program in it could {', '.join(reached)}" if reached else ""
 
 

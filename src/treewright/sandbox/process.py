@@ -7,9 +7,9 @@ descendants that have left the group, known by a mark in their limits (`leftover
 
 **Not covered.** The job is the same user as the host: it can read and change that user's files, signal other processes, read
 the host's memory where ptrace is allowed, and use the network. A descendant that leaves the group and also lowers its
-RLIMIT_MSGQUEUE outlives the job. Memory and processor time are limited for each process, not for their sum. The number of
-processes is bounded loosely, and for root not at all. If the host itself is killed with SIGKILL, running jobs end by their
-processor limit or by an alarm soon after their wall limit, and a program can turn off that alarm. Linux only.
+RLIMIT_MSGQUEUE outlives the job. The number of processes is not limited; memory and processor time are, for each process and
+not for their sum. If the host itself is killed with SIGKILL, running jobs end by their processor limit or by an alarm soon
+after their wall limit, and a program can turn off that alarm. Linux only.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ class ProcessSandbox:
                 start_new_session=True,
             )
             descriptors = Descriptors(program=program, gate=opener, output=output, errors=errors, channel=channel)
-            return Running(child, job, descriptors, closing=ours.pop_all())
+            ours.callback(_put_away, child)
+            return Running(child, job, descriptors, closing=ours)
 
     def _text(self, job: Job) -> tuple[str, bytes]:
         if job.command:
@@ -115,6 +116,13 @@ class ProcessSandbox:
         if job.trusted and self._own_interpreter:
             return "compiled", _compiled(text)
         return "source", text.encode("utf-8", "surrogatepass")
+
+
+def _put_away(child: subprocess.Popen[bytes]) -> None:
+    """End a child that got no further than the gate."""
+    if child.returncode is None:
+        child.kill()
+        child.wait()
 
 
 class _NeverRan:

@@ -46,7 +46,7 @@ class Link:
 
     def __init__(self) -> None:
         self._functions: list[Callable[..., object]] = []
-        self._exceptions: dict[str, type[BaseException]] = {}
+        self.exceptions: dict[str, type[BaseException]] = {}
         self.life = 0
 
     def do(self, verb: str, arguments: list[object], keywords: dict[str, object], own: bool = False) -> object:
@@ -108,9 +108,9 @@ class Link:
         found = vars(builtins).get(name)
         if isinstance(found, type) and issubclass(found, BaseException):
             return found
-        if name not in self._exceptions:
-            self._exceptions[name] = type(name, (self.exception_class(rest) if rest else Exception,), {})
-        return self._exceptions[name]
+        if name not in self.exceptions:
+            self.exceptions[name] = type(name, (self.exception_class(rest) if rest else Exception,), {})
+        return self.exceptions[name]
 
     def exception(self, names: list[str], given: list[object], said: str, trace: str) -> BaseException:
         """What the program raised. `_tw_raised` is its description, and marks it as the program's."""

@@ -37,7 +37,17 @@ class Descriptors:
 
 
 class Running:
-    """A started job: the `Process` that `ProcessSandbox` gives out."""
+    """A started job: the `Process` that `ProcessSandbox` gives out.
+
+    Args:
+        child: waits at the gate.
+        job: what it is to run.
+        descriptors: the host's ends.
+        closing: gives everything back; taken over if all goes well.
+
+    Raises:
+        OSError: the host is short of something.
+    """
 
     def __init__(self, child: subprocess.Popen[bytes], job: Job, descriptors: Descriptors, *, closing: ExitStack) -> None:
         self._loop = asyncio.get_running_loop()
@@ -55,6 +65,7 @@ class Running:
             set_limits(child.pid, job.limits, self._mark, command=bool(job.command))
         with suppress(BrokenPipeError):
             os.write(descriptors.gate, b"!")
+        self._closing = closing.pop_all()
 
     def _watch(self, pidfd: int) -> None:
         for descriptor in self._streams:
@@ -90,9 +101,9 @@ class Running:
         self._kill_group()
 
     def _kill_group(self) -> None:
-        # The leader is not reaped before `_finish`, so its number cannot belong to anyone else yet.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._child.pid, signal.SIGKILL)
+        if self._child.returncode is None:  # once it is reaped, its number may belong to somebody else
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._child.pid, signal.SIGKILL)
 
     def _finish(self, pidfd: int) -> None:
         self._loop.remove_reader(pidfd)
@@ -103,7 +114,8 @@ class Running:
             status, used = 0, None
         self._child.returncode = os.waitstatus_to_exitcode(status)  # reaped here, for wait4 also tells what was used
         if self._mark:
-            sweep(self._child.pid, self._mark)
+            with suppress(OSError):  # a host out of descriptors cannot look
+                sweep(self._child.pid, self._mark)
         for descriptor in self._streams:
             while self._read(descriptor):
                 pass

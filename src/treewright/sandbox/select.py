@@ -10,7 +10,7 @@ from pathlib import Path
 
 from treewright.core.errors import SandboxUnavailable, UserError
 from treewright.sandbox.base import Sandbox
-from treewright.sandbox.jail import HOW_TO_GET
+from treewright.sandbox.jail import HOW_TO_GET, find_bwrap
 from treewright.sandbox.landlock import LandlockSandbox
 from treewright.sandbox.namespaces import NamespaceSandbox
 from treewright.sandbox.probe import prove
@@ -186,11 +186,11 @@ def remedy(level: str, root: Path = Path("/")) -> str:
         return "set the sysctl user.max_user_namespaces above 0, or run as root"
     if _says(root / "proc/sys/kernel/unprivileged_userns_clone", "0"):
         return "set the sysctl kernel.unprivileged_userns_clone to 1, or run as root"
-    if (root / ".dockerenv").exists() or (root / "run/.containerenv").exists():
-        return (
-            "start the container with --security-opt seccomp=unconfined, or with a profile that allows clone, unshare and mount"
-        )
-    return HOW_TO_GET
+    try:
+        find_bwrap()
+    except SandboxUnavailable:
+        return HOW_TO_GET
+    return "in a container: --security-opt seccomp=unconfined, or a profile that allows clone, unshare and mount"
 
 
 def _says(path: Path, text: str) -> bool:

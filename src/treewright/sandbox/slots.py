@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import itertools
 import os
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
+from treewright.core.errors import SandboxUnavailable
 from treewright.sandbox.slot import Slot
 
 Open = Callable[[int], Slot]  # number of the slot -> a started slot; blocks
@@ -40,13 +42,13 @@ class Slots:
         """The least busy shared slot; a new one if all are busy and there may be more.
 
         Raises:
-            SandboxUnavailable: it could not be started.
+            SandboxUnavailable: it could not be started, or all this is closed.
             OSError: the host is out of processes or descriptors.
         """
         at = min(range(len(self._shared)), key=self._load)
         starting = self._shared[at]
         if starting is None:
-            starting = self._shared[at] = self._starter.submit(self._start, self._open_shared, at)
+            starting = self._shared[at] = self._begin(self._open_shared, at)
         self._waiting[at] += 1
         try:
             return await asyncio.shield(asyncio.wrap_future(starting))
@@ -68,7 +70,7 @@ class Slots:
             if slot.alive:
                 return slot
             self.discard(slot)
-        starting = self._starter.submit(self._start, self._open_own, next(self._numbers))
+        starting = self._begin(self._open_own, next(self._numbers))
         try:
             return await asyncio.shield(asyncio.wrap_future(starting))
         except asyncio.CancelledError:
@@ -96,6 +98,14 @@ class Slots:
             self._leaving.add(slot)
             self._starter.submit(self._end, slot)
 
+    def _begin(self, open_slot: Open, number: int) -> Future[Slot]:
+        if not self._closing.alive:
+            raise SandboxUnavailable("This sandbox is closed; open another.")
+        try:
+            return self._starter.submit(self._start, open_slot, number)
+        except RuntimeError as error:  # its thread could not be started
+            raise OSError(errno.EAGAIN, str(error)) from error
+
     def _start(self, open_slot: Open, number: int) -> Slot:
         slot = open_slot(number)
         self._all.add(slot)
@@ -113,6 +123,8 @@ class Slots:
     def close(self) -> None:
         """End all slots and wait until they are gone. Also done when the object is collected or the interpreter ends."""
         self._closing()
+        self._shared = [None] * len(self._shared)
+        self._idle.clear()
 
 
 def _started(starting: Future[Slot] | None) -> Slot | None:

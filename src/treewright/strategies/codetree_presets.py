@@ -26,7 +26,7 @@ ABLATIONS = ("verification", "abort", "scoring")
 PAPER = Settings(fidelity=True)
 OFFICIAL = Settings(fallback=last_failing)
 RECOMMENDED = Settings(width=5, plain=20, drop_repeats=True)
-#: For models that can write a program but not judge one (the paper finds it at 8B, far more so below): no Critic, the tests alone
+#: For models that can write a program but not judge one (the paper finds it at 8B, more so below): no Critic, the tests alone
 #: decide, few strategies, and plain samples for the rest of the budget.
 SMALL = Settings(width=3, plain=20, drop_repeats=True, verification=False, scoring=False)
 #: The variants ask for exactly `width` items and have no Critic: the first program that passes is submitted.
