@@ -60,7 +60,7 @@ def test_strategies_and_roles_know_nothing_of_budget_cache_retries_or_storage() 
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    heavy = "pydantic sqlalchemy rich cyclopts markdown_it asyncio xllamacpp genai_prices".split()
+    heavy = ["pydantic", "sqlalchemy", "rich", "cyclopts", "markdown_it", "asyncio", "xllamacpp", "genai_prices"]
     script = f"import sys, treewright; print([m for m in {heavy} if m in sys.modules])"
     found = subprocess.run([str(ROOT / ".venv/bin/python"), "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

@@ -25,9 +25,8 @@ def cases(language: str) -> list[tuple[Path, str]]:
 @pytest.mark.parametrize(("page", "block"), cases("python"), ids=lambda v: v.name if isinstance(v, Path) else "")
 def test_python_in_the_docs_runs(page: Path, block: str, tmp_path: Path) -> None:
     environment = {**os.environ, "TREEWRIGHT_JOURNAL": str(tmp_path / "journal.db")}
-    ran = subprocess.run(
-        [str(ROOT / ".venv/bin/python"), "-W", "error", "-c", block], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )  # fmt: skip
+    command = [str(ROOT / ".venv/bin/python"), "-W", "error", "-c", block]
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     if page.name == "README.md":
         assert ran.stdout.startswith("True def add(a, b):\n    return a + b\n")

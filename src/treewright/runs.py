@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import count
+from pathlib import Path
 
 from treewright.core.budget import Budget, Limits, Spend
 from treewright.core.check import derive_entry_point, validate_task
@@ -35,6 +36,9 @@ from treewright.models.scripted import Scripted
 from treewright.models.throttled import Throttled
 from treewright.sandbox.base import Sandbox
 from treewright.sandbox.harness import Report, run_tests
+from treewright.sandbox.landlock import LandlockSandbox
+from treewright.sandbox.namespaces import NamespaceSandbox
+from treewright.sandbox.select import select
 from treewright.spec import REASONS, RunSpec, Solution, plain_spec, spec_from_plain
 from treewright.strategies.baselines.resample import direct, resample
 from treewright.strategies.codetree import CodeTree
@@ -101,7 +105,7 @@ class Run:
         if end is not None and end.finished and not self._more_allowed():
             return self._solution(end, self.tree)
         async with AsyncExitStack() as stack:
-            sandbox = await _sandbox(self.spec.sandbox, stack)
+            sandbox = await _sandbox(self.spec, stack)
             adapter = await stack.enter_async_context(
                 build(self.spec.model, base_url=self.spec.base_url, slots=max(1, min(self.spec.parallel, _cores())))
             )
@@ -235,10 +239,13 @@ def _check(spec: RunSpec) -> None:
             raise UserError(f"a budget of {bound} {name} allows nothing: give a number above 0")
 
 
-async def _sandbox(level: str, stack: AsyncExitStack) -> Sandbox:
-    from treewright.sandbox.process import ProcessSandbox
-
-    return ProcessSandbox()
+async def _sandbox(spec: RunSpec, stack: AsyncExitStack) -> Sandbox:
+    """The isolation asked for, proved to work, closed with the run."""
+    python = Path(spec.sandbox_python) if spec.sandbox_python else None
+    sandbox = await select(spec.sandbox, python=python, warm=tuple(spec.warm), slots=min(spec.parallel, _cores()))
+    if isinstance(sandbox, NamespaceSandbox | LandlockSandbox):
+        stack.callback(sandbox.close)
+    return sandbox
 
 
 def _cores() -> int:

@@ -41,6 +41,8 @@ async def solve_async(
     parallel: int = 1,
     seed: int = 0,
     sandbox: str = "auto",
+    sandbox_python: str | Path | None = None,
+    warm: Sequence[str] = (),
     base_url: str | None = None,
     journal: str | Path | Journal | None = None,
     sinks: Iterable[Sink] = (),
@@ -56,7 +58,9 @@ async def solve_async(
         budget: most programs to write and run, or limits in every dimension.
         parallel: most steps at work at once, >= 1.
         seed: of all randomness of the search.
-        sandbox: isolation of the programs: "auto" for the strongest there is.
+        sandbox: isolation of the programs: "auto" for the strongest there is; see `treewright sandbox`.
+        sandbox_python: a virtual environment whose packages the programs may use.
+        warm: packages that are imported once for all programs, by name.
         base_url: address of an OpenAI-compatible server, for models "openai:NAME".
         journal: file the run is recorded in, or an open journal; None for the user's own.
         sinks: called with every event.
@@ -81,6 +85,8 @@ async def solve_async(
         parallel=parallel,
         seed=seed,
         sandbox=sandbox,
+        sandbox_python=str(sandbox_python) if sandbox_python is not None else None,
+        warm=tuple(warm),
         base_url=base_url,
     )
     if journal is not None and not isinstance(journal, str | Path):
@@ -103,6 +109,8 @@ def solve(
     parallel: int = 1,
     seed: int = 0,
     sandbox: str = "auto",
+    sandbox_python: str | Path | None = None,
+    warm: Sequence[str] = (),
     base_url: str | None = None,
     journal: str | Path | Journal | None = None,
     sinks: Iterable[Sink] = (),
@@ -123,6 +131,8 @@ def solve(
             parallel=parallel,
             seed=seed,
             sandbox=sandbox,
+            sandbox_python=sandbox_python,
+            warm=warm,
             base_url=base_url,
             journal=journal,
             sinks=sinks,

@@ -42,7 +42,9 @@ class RunSpec:
         limits: the most it may spend.
         parallel: most steps at work at once, >= 1.
         seed: of all its randomness.
-        sandbox: isolation of its programs.
+        sandbox: isolation of its programs: "auto" for the strongest that works, or the name of a level.
+        sandbox_python: a virtual environment, or its interpreter, whose packages the programs may use, read-only.
+        warm: packages that are imported once for all programs, by name.
         base_url: address of an OpenAI-compatible server.
     """
 
@@ -55,6 +57,8 @@ class RunSpec:
     parallel: int = 1
     seed: int = 0
     sandbox: str = "auto"
+    sandbox_python: str | None = None
+    warm: Sequence[str] = ()
     base_url: str | None = None
 
     def __post_init__(self) -> None:

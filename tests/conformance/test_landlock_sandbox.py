@@ -5,8 +5,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import pytest
 
-from conformance import sandbox_suite
 from sandbox_homes import landlock
+from treewright.sandbox import conformance
 from treewright.sandbox.base import Sandbox
 from treewright.sandbox.landlock import LandlockSandbox
 
@@ -17,9 +17,9 @@ def sandbox() -> Iterator[LandlockSandbox]:
         yield opened
 
 
-@pytest.mark.parametrize("case", sandbox_suite.CASES, ids=lambda case: case.__name__)
-def test_landlock_and_filters(case: sandbox_suite.Case, sandbox: LandlockSandbox) -> None:
+@pytest.mark.parametrize("case", conformance.CASES, ids=lambda case: case.__name__)
+def test_landlock_and_filters(case: conformance.Case, sandbox: LandlockSandbox) -> None:
     def factory() -> AbstractAsyncContextManager[Sandbox]:
         return nullcontext(sandbox)
 
-    sandbox_suite.run_case(case, factory)
+    conformance.run_case(case, factory)

@@ -5,8 +5,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import pytest
 
-from conformance import sandbox_suite
 from sandbox_homes import namespaces
+from treewright.sandbox import conformance
 from treewright.sandbox.base import Sandbox
 from treewright.sandbox.namespaces import NamespaceSandbox
 
@@ -17,9 +17,9 @@ def sandbox() -> Iterator[NamespaceSandbox]:
         yield opened
 
 
-@pytest.mark.parametrize("case", sandbox_suite.CASES + sandbox_suite.COMMAND_CASES, ids=lambda case: case.__name__)
-def test_namespaces_of_its_own(case: sandbox_suite.Case, sandbox: NamespaceSandbox) -> None:
+@pytest.mark.parametrize("case", conformance.CASES + conformance.COMMAND_CASES, ids=lambda case: case.__name__)
+def test_namespaces_of_its_own(case: conformance.Case, sandbox: NamespaceSandbox) -> None:
     def factory() -> AbstractAsyncContextManager[Sandbox]:
         return nullcontext(sandbox)
 
-    sandbox_suite.run_case(case, factory)
+    conformance.run_case(case, factory)

@@ -4,7 +4,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import pytest
 
-from conformance import sandbox_suite
+from treewright.sandbox import conformance
 from treewright.sandbox.base import Sandbox
 from treewright.sandbox.process import ProcessSandbox
 
@@ -13,6 +13,6 @@ def process_sandbox() -> AbstractAsyncContextManager[Sandbox]:
     return nullcontext(ProcessSandbox())
 
 
-@pytest.mark.parametrize("case", sandbox_suite.CASES + sandbox_suite.COMMAND_CASES, ids=lambda case: case.__name__)
-def test_a_process_of_its_own(case: sandbox_suite.Case) -> None:
-    sandbox_suite.run_case(case, process_sandbox)
+@pytest.mark.parametrize("case", conformance.CASES + conformance.COMMAND_CASES, ids=lambda case: case.__name__)
+def test_a_process_of_its_own(case: conformance.Case) -> None:
+    conformance.run_case(case, process_sandbox)

@@ -24,4 +24,5 @@ app.command("treewright.cli.solve:resume", name="resume", help="Go on with a run
 app.command("treewright.cli.record:runs", name="runs", help="List the runs in the journal, newest first.")
 app.command("treewright.cli.record:show", name="show", help="Show a run's tree, or one node with its program and prompts.")
 app.command("treewright.cli.demo:demo", name="demo", help="Solve every task of a folder and print a table.")
+app.command("treewright.cli.sandbox:sandbox", name="sandbox", help="Say how programs are isolated here, and prove it.")
 app.register_install_completion_command(name="--install-completion")

@@ -34,6 +34,8 @@ def demo(
     parallel: int = 2,
     seed: int = 0,
     sandbox: str = "auto",
+    sandbox_python: Path | None = None,
+    warm: Annotated[list[str] | None, Parameter(negative="")] = None,
     base_url: str | None = None,
     journal: Path | None = None,
     json: JSON = False,
@@ -60,7 +62,11 @@ def demo(
     seed
         Of all randomness of the searches.
     sandbox
-        Isolation of the programs.
+        Isolation of the programs, as for solve.
+    sandbox_python
+        As for solve.
+    warm
+        As for solve.
     base_url
         Address of an OpenAI-compatible server.
     journal
@@ -90,6 +96,8 @@ def demo(
             parallel=parallel,
             seed=seed,
             sandbox=sandbox,
+            sandbox_python=str(sandbox_python) if sandbox_python is not None else None,
+            warm=tuple(warm or ()),
             base_url=base_url,
         )
         for task in _tasks(folder)

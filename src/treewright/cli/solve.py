@@ -48,6 +48,8 @@ def solve(
     parallel: int = 1,
     seed: int = 0,
     sandbox: str = "auto",
+    sandbox_python: Path | None = None,
+    warm: Annotated[list[str] | None, Parameter(negative="")] = None,
     base_url: str | None = None,
     journal: Path | None = None,
     json: JSON = False,
@@ -78,7 +80,11 @@ def solve(
     seed
         Of all randomness of the search.
     sandbox
-        Isolation of the programs: auto takes the strongest there is.
+        Isolation of the programs: auto takes the strongest that works; see `treewright sandbox`.
+    sandbox_python
+        A virtual environment whose packages the programs may use, read-only.
+    warm
+        A package to import once for all programs, such as numpy. May be repeated.
     base_url
         Address of an OpenAI-compatible server.
     journal
@@ -110,6 +116,8 @@ def solve(
         parallel=parallel,
         seed=seed,
         sandbox=sandbox,
+        sandbox_python=str(sandbox_python) if sandbox_python is not None else None,
+        warm=tuple(warm or ()),
         base_url=base_url,
     )
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):

@@ -11,12 +11,16 @@ from sqlalchemy.dialects.sqlite import insert
 
 _META = sa.MetaData()
 
-#: Runs have a number, so that their events need not repeat their ids.
+#: A run has a number, so that its events need not repeat its id, and its costs so far, so that no event is read for them.
 _RUN = sa.Table(
     "run",
     _META,
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("executions", sa.Integer, nullable=False, default=0),
+    sa.Column("calls", sa.Integer, nullable=False, default=0),
+    sa.Column("tokens", sa.Integer, nullable=False, default=0),
+    sa.Column("dollars", sa.Float, nullable=False, default=0.0),
 )
 _EVENT = sa.Table(
     "event",
@@ -24,21 +28,16 @@ _EVENT = sa.Table(
     sa.Column("run", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("at", sa.Float, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
-    # What the event was charged, so that costs are sums and no body is read for them. NULL for the many that cost nothing.
-    sa.Column("executions", sa.Integer),
-    sa.Column("calls", sa.Integer),
-    sa.Column("tokens", sa.Integer),
-    sa.Column("dollars", sa.Float),
     sqlite_with_rowid=False,
 )
+#: Texts are found again by their checksum, and compared; the checksum also shows when one is damaged.
 _TEXT = sa.Table(
     "text",
     _META,
-    sa.Column("hash", sa.LargeBinary, primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("checksum", sa.Integer, nullable=False, index=True),
     sa.Column("body", sa.LargeBinary, nullable=False),
-    sqlite_with_rowid=False,
 )
 
 
@@ -47,14 +46,14 @@ class Tables:
     """The statements of the journal, made once."""
 
     new_run: Any
-    number: Any
-    event: Any
-    text: Any
+    number_of: Any
+    add_costs: Any
+    new_event: Any
     events_of: Any
+    new_text: Any
+    like: Any
     text_of: Any
-    starts: Any
-    ends: Any
-    sums: Any
+    runs: Any
 
     def create_all(self, connection: sa.Connection) -> None:
         """Make the tables."""
@@ -63,23 +62,29 @@ class Tables:
 
 def tables() -> Tables:
     """The statements."""
-    e, r = _EVENT.c, _RUN.c
+    run, event, text = _RUN.c, _EVENT.c, _TEXT.c
     of: sa.BindParameter[Any] = sa.bindparam("of")
-    # A run is over when an end is its last event; one that was taken up again after it has begun anew.
-    last = sa.select(sa.func.max(e.seq)).where(e.run == r.number).correlate(_RUN).scalar_subquery()
-    totals = [sa.func.coalesce(sa.func.sum(e[name]), 0).label(name) for name in ("executions", "calls", "tokens", "dollars")]
-    times = sa.func.min(e.at).label("started"), sa.func.max(e.at).label("updated")
+    more = {name: run[name] + sa.bindparam(f"more_{name}") for name in ("executions", "calls", "tokens", "dollars")}
+    first, last = _EVENT.alias(), _EVENT.alias()
+    end = sa.select(sa.func.max(event.seq)).where(event.run == run.number).correlate(_RUN).scalar_subquery()
+    bounds = (
+        _RUN.join(first, sa.and_(first.c.run == run.number, first.c.seq == 1))
+        .join(last, sa.and_(last.c.run == run.number, last.c.seq == end))
+    )  # fmt: skip
     return Tables(
         new_run=insert(_RUN).on_conflict_do_nothing(),
-        number=sa.select(r.number).where(r.id == of),
-        event=sa.insert(_EVENT),
-        text=insert(_TEXT).on_conflict_do_nothing(),
-        events_of=sa.select(e.seq, e.at, e.kind, e.body).join(_RUN, r.number == e.run).where(r.id == of).order_by(e.seq),
-        text_of=sa.select(_TEXT.c.body).where(_TEXT.c.hash == of),
-        starts=sa.select(e.run, e.body).join(_RUN, r.number == e.run).where(e.seq == 1, e.kind == "run_started"),
-        ends=sa.select(e.run, e.body).join(_RUN, r.number == e.run).where(e.seq == last, e.kind == "run_ended"),
-        sums=sa.select(r.id, r.number, *times, *totals).join(_EVENT, e.run == r.number).group_by(r.number),
-    )
+        number_of=sa.select(run.number).where(run.id == of),
+        add_costs=sa.update(_RUN).where(run.number == of).values(more),
+        new_event=sa.insert(_EVENT),
+        events_of=sa.select(event.seq, event.at, event.body).join(_RUN, run.number == event.run).where(run.id == of)
+        .order_by(event.seq),
+        new_text=sa.insert(_TEXT),
+        like=sa.select(text.number, text.body).where(text.checksum == of),
+        text_of=sa.select(text.checksum, text.body).where(text.number == of),
+        runs=sa.select(
+            _RUN, first.c.at.label("started"), first.c.body.label("start"), last.c.at.label("updated"), last.c.body.label("end")
+        ).select_from(bounds),
+    )  # fmt: skip
 
 
 def connect(path: Path) -> sa.Engine:

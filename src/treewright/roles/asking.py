@@ -6,6 +6,7 @@ Whatever is sent has been scrubbed, so no role can leak a path, a user or a host
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -15,6 +16,9 @@ from treewright.models.base import Caller, Message, Model, Request
 from treewright.roles.scrub import scrub
 
 T = TypeVar("T")
+
+_THOUGHTS = re.compile(r"<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_THOUGHTS_END = re.compile(r".*</(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE)
 
 
 class Unreadable(ValueError):
@@ -63,12 +67,14 @@ class Asker:
         seed = node_seed(self.seed, node, ask.role)
         for attempt in (0, 1):
             request = Request(messages, ask.temperature, ask.max_tokens, seed, Caller(node, ask.role, attempt))
-            reply = await self.model.complete(request)
+            said = without_thoughts((await self.model.complete(request)).text)
             try:
-                return parse(without_thoughts(reply.text))
+                return parse(said)
             except Unreadable as fault:
+                # A reply longer than it was allowed to be is not paid for twice, and most providers refuse an empty turn.
+                quoted = scrub(said[: 4 * ask.max_tokens]).strip() or "(nothing)"
                 again = f"That reply could not be read: {fault}. {ask.form}"
-                messages = (*messages, Message("assistant", scrub(reply.text)), Message("user", again))
+                messages = (*messages, Message("assistant", quoted), Message("user", again))
         return None
 
 
@@ -78,12 +84,5 @@ def without_thoughts(text: str) -> str:
     >>> without_thoughts("<think>hm, 3?</think>4")
     '4'
     """
-    for tag in ("think", "thinking", "reasoning"):
-        opening, closing = f"<{tag}>", f"</{tag}>"
-        while opening in text:
-            before, _, rest = text.partition(opening)
-            _, _, after = rest.partition(closing)
-            text = before + after
-        # Some chat templates open the tag in the prompt, so only its end is in the reply.
-        text = text.rpartition(closing)[2]
-    return text
+    # Some chat templates open the tag in the prompt, so only its end is in the reply.
+    return _THOUGHTS_END.sub("", _THOUGHTS.sub("", text))

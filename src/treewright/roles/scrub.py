@@ -1,7 +1,8 @@
 """Scrub: what goes to a model carries no path, user or host name of this machine, and no package location.
 
 Tracebacks and error messages of programs are full of them: they cost tokens, help nobody, and tell a third party about the
-machine. The names that matter (the file name, the line, the package) stay.
+machine. The names that matter (the file name, the line, the package) stay, and so does what only looks alike: URLs,
+divisions, routes, folders that this machine does not have.
 """
 
 from __future__ import annotations
@@ -9,21 +10,26 @@ from __future__ import annotations
 import getpass
 import re
 import socket
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
-_FOLDER = r"(?:/[\w.+@~-]+)+"
+#: A path begins here, and not in the middle of another or of a URL; so the time stays in proportion to the text.
+_BEGINS = r"(?<![\w.+@~/<-])"
+_PARTS = r"((?:/[^\s/:'\"`<>|,;()\[\]{}]+)*)"
+_FILE_URL = re.compile(r"\bfile://(?=/)")
 #: /usr/lib/python3.11/site-packages/numpy/core/x.py -> numpy/core/x.py
-_PACKAGES = re.compile(rf"{_FOLDER}/(?:site|dist)-packages/")
+_PACKAGES = re.compile(rf"{_BEGINS}[\w.+@~-]*(?:/[\w.+@~-]+)+/(?:site|dist)-packages/")
 #: /usr/lib/python3.11/json/decoder.py -> json/decoder.py
-_STDLIB = re.compile(rf"{_FOLDER}/python3(?:\.\d+)?(?:/lib-dynload)?/")
-#: an absolute path below a folder where machines keep people's and programs' files -> its last part
-_ABSOLUTE = re.compile(
-    r"(?<![\w/:.<])/(?:home|root|Users|tmp|var|opt|usr|work|workspace|mnt|srv|private|data|run|proc|etc|nix|app)"
-    r"(?:/[^\s/:'\"`<>|,;()\[\]{}]+)*/([^\s/:'\"`<>|,;()\[\]{}]+)"
-)
-_HOME = re.compile(r"(?<![\w/])/(?:home|Users)/[\w.-]+|(?<![\w/])/root\b")
-_WINDOWS = re.compile(r"\b[A-Za-z]:\\(?:[^\s\\:*?\"<>|]+\\)+([^\s\\:*?\"<>|]+)")
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{6,16}\b")
+_STDLIB = re.compile(rf"{_BEGINS}(?:/[\w.+@~-]+)+/python3(?:\.\d+)?(?:/lib-dynload)?/")
+#: File "/srv/jobs/7/program.py", line 3 -> File "program.py", line 3, whatever machine wrote it
+_TRACEBACK = re.compile(r"(?<=\bFile \")/[^\"\n]*/(?=[^\"/\n]+\")")
+_WINDOWS = re.compile(r"\b[A-Z]:\\+Users\\+[^\s\\:*?\"'<>|]+((?:\\+[^\s\\:*?\"'<>|]+)*)")
+#: <function f at 0x7f3c55d0> differs from run to run; the 0xFFFFFFFF of a program stays.
+_ADDRESS = re.compile(r"(?<=\bat )0x[0-9a-fA-F]{6,16}\b")
+#: Folders at the top where machines keep people's and programs' files.
+_TOPS = "tmp var opt usr work workspace mnt srv private data run proc etc nix app".split()
 #: Names too common to be private: replacing them would garble the text.
 _COMMON = frozenset(
     {"root", "user", "admin", "nobody", "runner", "localhost", "python", "test", "app", "main", "ubuntu", "debian"}
@@ -31,17 +37,45 @@ _COMMON = frozenset(
 
 
 @cache
-def _names() -> re.Pattern[str] | None:
-    """This machine's user and host names, as whole words; None when they are too common to tell anything."""
-    try:
+def _names() -> tuple[str, str]:
+    """This machine's user and host name; "" for a user without one."""
+    user = ""
+    with suppress(OSError, KeyError):  # no entry for this uid
         user = getpass.getuser()
-    except (OSError, KeyError):  # no entry for this uid
-        user = ""
-    host = socket.gethostname()
+    return user, socket.gethostname()
+
+
+@cache
+def _private() -> re.Pattern[str] | None:
+    """The names as whole words; None when they are too short or too common to tell anything."""
+    user, host = _names()
     names = {n for n in (user, host, host.partition(".")[0]) if len(n) > 3 and n.lower() not in _COMMON}
     if not names:
         return None
-    return re.compile(r"\b(?:" + "|".join(sorted(map(re.escape, names), key=len, reverse=True)) + r")\b")
+    return re.compile(rf"\b(?:{_any_of(names)})\b")
+
+
+@cache
+def _folders() -> dict[str, str]:
+    """Folders of this machine, and what stands for each where it is named alone."""
+    folders = {f"/{top}": f"/{top}" for top in _TOPS if Path("/", top).is_dir()}
+    with suppress(OSError):  # the folder was removed meanwhile
+        folders |= {str(folder): folder.name for folder in (Path.cwd(), Path(__file__).parents[2])}
+    if user := _names()[0]:
+        folders |= {f"/home/{user}": "~", f"/Users/{user}": "~"}
+    with suppress(RuntimeError):  # no home
+        folders[str(Path.home())] = "~"
+    folders.pop("/", None)
+    return folders
+
+
+@cache
+def _paths() -> re.Pattern[str]:
+    return re.compile(rf"{_BEGINS}({_any_of(_folders())})(?![\w.-]){_PARTS}")
+
+
+def _any_of(texts: Iterable[str]) -> str:
+    return "|".join(sorted(map(re.escape, texts), key=len, reverse=True))
 
 
 def scrub(text: str) -> str:
@@ -54,11 +88,12 @@ def scrub(text: str) -> str:
     >>> scrub("a / b / c and 3/4 and https://example.org/usr/lib/x")
     'a / b / c and 3/4 and https://example.org/usr/lib/x'
     """
+    text = _FILE_URL.sub("", text)
     text = _PACKAGES.sub("", text)
     text = _STDLIB.sub("", text)
-    text = _ABSOLUTE.sub(r"\1", text)
-    text = _HOME.sub("~", text)
-    text = _WINDOWS.sub(r"\1", text)
+    text = _TRACEBACK.sub("", text)
+    text = _paths().sub(lambda found: found[2].rpartition("/")[2] or _folders()[found[1]], text)
+    text = _WINDOWS.sub(lambda found: found[1].rpartition("\\")[2] or "~", text)
     text = _ADDRESS.sub("0x…", text)
-    names = _names()
-    return names.sub("someone", text) if names else text
+    private = _private()
+    return private.sub("someone", text) if private else text

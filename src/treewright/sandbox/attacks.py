@@ -16,7 +16,7 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -101,13 +101,16 @@ def read_attack(path: Path) -> Attack:
     return Attack(path.stem, program, problem, if_passed, expect)
 
 
-async def run_attacks(sandbox: Sandbox, folder: Path, *, limits: Limits = _LIMITS) -> list[AttackResult]:
+async def run_attacks(
+    sandbox: Sandbox, folder: Path, *, limits: Limits = _LIMITS, each: Callable[[AttackResult], None] | None = None
+) -> list[AttackResult]:
     """Run every program of `folder`, one after the other, each beside a benign one.
 
     Args:
         sandbox: where they run.
         folder: holds `*.py` files; folders in it are not looked into.
         limits: of their jobs; their times come from the tests.
+        each: called with each result as it comes.
 
     Raises:
         UserError: the folder holds no attack, or one without a header.
@@ -117,8 +120,13 @@ async def run_attacks(sandbox: Sandbox, folder: Path, *, limits: Limits = _LIMIT
     if not attacks:
         raise UserError(f"{folder} holds no attack: no file that ends in .py.")
     await asyncio.gather(*(run_tests(sandbox, _BENIGN, _ADD, limits=limits) for _ in range(4)))  # start what is started once
+    results = []
     with Canaries() as canaries:
-        return [await _run(sandbox, attack, limits, canaries) for attack in attacks]
+        for attack in attacks:
+            results.append(await _run(sandbox, attack, limits, canaries))
+            if each is not None:
+                each(results[-1])
+    return results
 
 
 def _read_folder(folder: Path) -> list[Attack]:

