@@ -20,7 +20,7 @@ from treewright.core.orders import Order, best_first, breadth_first, by_score, d
 from treewright.core.search import Answer
 from treewright.core.tree import Evaluation, Node, Proposal, Status, Tree, Verdict, node_seed
 
-FEW = settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 SHARE = Spend(calls=1, tokens=8, dollars=0.125)
 
 

@@ -10,16 +10,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from treewright.core.errors import JournalError
-from treewright.core.events import Event, RunEnded, RunStarted
+from treewright.core.events import Event, ModelCalled, NodeEvaluated, RunEnded, RunStarted
 from treewright.journal.base import PLAIN, Entry, RunLine, Shapes
 from treewright.journal.claims import Claims
-from treewright.journal.codec import decode, encode, read_text
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
+from treewright.journal.codec import decode, encode
+from treewright.journal.texts import Keeper, finder
 
 #: Version of the format. A file with a higher one was written by a newer treewright.
 SCHEMA = 1
@@ -47,7 +44,7 @@ class SQLiteJournal:
         self._path = path
         self._clock = clock
         self._seen: dict[str, int] = {}  # run -> number of its last event that was read or written here
-        self._held: dict[str, int] = {}  # run -> its number, for runs that nobody else may write now
+        self._held: dict[str, tuple[int, float]] = {}  # run -> its number and start, for those nobody else may write now
         self._claims = Claims(path.with_name(f"{path.name}-lock"))
         self._tables = tables()
         self._engine = connect(path)
@@ -58,6 +55,7 @@ class SQLiteJournal:
                 raise JournalError(f"there is no journal at {path}: run something first, or name one with --journal FILE")
             path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = self._engine.connect()
+            self._texts = Keeper(self._connection, self._tables)
             try:
                 self._prepare()
             except BaseException:
@@ -71,13 +69,14 @@ class SQLiteJournal:
         Raises:
             JournalError: the file is no journal, or one from a newer version.
         """
-        if not self._recognized():
-            self._connection.exec_driver_sql("begin immediate")
-            if not self._recognized():  # two processes may begin at once
-                self._tables.create_all(self._connection)
-                self._connection.exec_driver_sql(f"pragma application_id = {APPLICATION}")
-                self._connection.exec_driver_sql(f"pragma user_version = {SCHEMA}")
-            self._connection.commit()
+        known = self._recognized()
+        self._connection.commit()
+        if not known:
+            with self._writing():
+                if not self._recognized():  # two processes may begin at once
+                    self._tables.create_all(self._connection)
+                    self._connection.exec_driver_sql(f"pragma application_id = {APPLICATION}")
+                    self._connection.exec_driver_sql(f"pragma user_version = {SCHEMA}")
         self._write_ahead()
 
     def _recognized(self) -> bool:
@@ -86,7 +85,6 @@ class SQLiteJournal:
         ours = ask("pragma application_id").scalar_one() == APPLICATION
         version = ask("pragma user_version").scalar_one()
         used = ask("select count(*) from sqlite_master").scalar_one()
-        self._connection.commit()
         if used and not ours:
             raise JournalError(f"{self._path} is a database, but not a treewright journal: name another with --journal FILE")
         if version > SCHEMA:
@@ -98,68 +96,74 @@ class SQLiteJournal:
 
     def append(self, run: str, event: Event) -> None:
         """Write one event; it is committed when this returns. See `Journal.append`."""
-        row = encode(event)
         with self._faults():
             if self._identity() != self._file:
-                raise JournalError(
-                    f"the journal {self._path} was moved or replaced during the run: nothing more is written to it"
-                )
-            number = self._hold(run)
+                raise JournalError(f"the journal {self._path} was moved or replaced meanwhile: nothing more is written to it")
+            number, started = self._hold(run)
             seq = self._seen.get(run, 0) + 1
-            values = {
-                "run": number, "seq": seq, "at": round(self._clock(), 3), "kind": row.kind, "body": row.body,
-                "executions": row.executions, "calls": row.calls, "tokens": row.tokens, "dollars": row.dollars,
-            }  # fmt: skip
-            with self._connection.begin():
-                for digest, body in row.texts.items():
-                    self._connection.execute(self._tables.text, {"hash": digest, "body": body})
-                self._connection.execute(self._tables.event, values)
+            ms = round((self._clock() - started) * 1000)
+            execute, tables = self._connection.execute, self._tables
+            with self._writing():
+                body = encode(event, self._texts.keep)
+                execute(tables.new_event, {"run": number, "seq": seq, "ms": ms, "body": body})
+                if costs := _costs(event):
+                    execute(tables.add_costs, {"of": number, **costs})
             self._seen[run] = seq
             if isinstance(event, RunEnded):
-                self._claims.give_back(self._lock_of(self._held.pop(run)))
+                self._claims.give_back(self._lock_of(self._held.pop(run)[0]))
 
-    def _hold(self, run: str) -> int:
-        """The run's number, once nobody else can write it."""
-        if run not in self._held:
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A transaction that no other writer can get in between."""
+        try:
             with self._connection.begin():
-                self._connection.execute(self._tables.new_run, {"id": run})
-                number = int(self._connection.execute(self._tables.number, {"of": run}).scalar_one())
-            if not self._claims.take(self._lock_of(number)):
+                self._connection.exec_driver_sql("begin immediate")
+                yield
+        except BaseException:
+            self._texts.forget()
+            raise
+
+    def _hold(self, run: str) -> tuple[int, float]:
+        """The run's number and start, once nobody else can write it."""
+        if run not in self._held:
+            with self._writing():
+                self._connection.execute(self._tables.new_run, {"id": run, "started": round(self._clock(), 3)})
+                found = self._connection.execute(self._tables.run_of, {"of": run}).one()
+            if not self._claims.take(self._lock_of(found.number)):
                 raise JournalError(f"another process is at work on run {run}: let it end, or stop it, and then resume")
-            self._held[run] = number
+            self._held[run] = found.number, found.started
         return self._held[run]
 
     def read(self, run: str, shapes: Shapes = PLAIN) -> Iterator[Entry]:
         """All events of a run, in order. See `Journal.read`."""
         with self._faults(), self._engine.connect() as reader:
-            text = _texts(reader, self._tables.text_of)
+            text = finder(reader, self._tables)
             seq = 0
             for row in reader.execute(self._tables.events_of, {"of": run}):
                 seq += 1
                 try:
                     if row.seq != seq:
                         raise ValueError("it is missing")
-                    event = decode(row.kind, row.body, text, shapes)
+                    event = decode(row.body, text, shapes)
                 except ValueError as error:
                     raise JournalError(f"event {seq} of run {run} in {self._path} cannot be read: {error}") from error
-                yield Entry(seq, row.at, event)
+                yield Entry(seq, round(row.started + row.ms / 1000, 3), event)
             if run not in self._held:
                 self._seen[run] = seq
 
     def runs(self) -> list[RunLine]:
         """All runs, newest first. See `Journal.runs`."""
         with self._faults(), self._engine.connect() as reader:
-            text = _texts(reader, self._tables.text_of)
-            starts = {r.run: _readable("run_started", r.body, text) for r in reader.execute(self._tables.starts)}
-            ends = {r.run: _readable("run_ended", r.body, text) for r in reader.execute(self._tables.ends)}
+            text = finder(reader, self._tables)
             lines = []
-            for row in reader.execute(self._tables.sums):
-                start, end = starts.get(row.number), ends.get(row.number)
+            for row in reader.execute(self._tables.runs):
+                start, end = _readable(row.start, text), _readable(row.end, text)
                 spec = start.spec if isinstance(start, RunStarted) else {}
                 ended = end if isinstance(end, RunEnded) else None
                 running = row.id in self._held or self._claims.held_elsewhere(self._lock_of(row.number))
                 costs = (row.executions, row.calls, row.tokens, row.dollars)
-                lines.append(RunLine(row.id, row.started, row.updated, spec, ended, running, *costs))
+                updated = round(row.started + row.ms / 1000, 3)
+                lines.append(RunLine(row.id, row.started, updated, spec, ended, running, *costs))
         return sorted(lines, key=lambda line: (line.started, line.run), reverse=True)
 
     def close(self) -> None:
@@ -213,23 +217,25 @@ class SQLiteJournal:
             raise JournalError(_unwritable(self._path, error.strerror or str(error))) from error
 
 
-def _texts(reader: sa.Connection, statement: Any) -> Callable[[bytes], str]:
-    cache: dict[bytes, str] = {}
-
-    def text(digest: bytes) -> str:
-        if digest not in cache:
-            cache[digest] = read_text(digest, reader.execute(statement, {"of": digest}).scalar_one_or_none())
-        return cache[digest]
-
-    return text
-
-
-def _readable(kind: str, body: bytes, text: Callable[[bytes], str]) -> Event | None:
+def _readable(body: bytes, text: Callable[[int], str]) -> Event | None:
     """The event, None when it is damaged: one bad run must not hide the others."""
     try:
-        return decode(kind, body, text, PLAIN)
+        return decode(body, text, PLAIN)
     except ValueError:
         return None
+
+
+def _costs(event: Event) -> dict[str, float]:
+    """What the event was charged, for the statement that adds it up; empty when nothing."""
+    match event:
+        case NodeEvaluated():
+            return {"more_executions": 1, "more_calls": 0, "more_tokens": 0, "more_dollars": 0.0}
+        case ModelCalled(spent=spent):
+            return {
+                "more_executions": 0, "more_calls": spent.calls, "more_tokens": spent.tokens, "more_dollars": spent.dollars
+            }  # fmt: skip
+        case _:
+            return {}
 
 
 def _sentence(path: Path, cause: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
+from treewright.journal.texts import LONG
+
 _META = sa.MetaData()
 
 #: A run has a number, so that its events need not repeat its id, and its costs so far, so that no event is read for them.
@@ -17,6 +19,7 @@ _RUN = sa.Table(
     _META,
     sa.Column("number", sa.Integer, primary_key=True),
     sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("started", sa.Float, nullable=False),
     sa.Column("executions", sa.Integer, nullable=False, default=0),
     sa.Column("calls", sa.Integer, nullable=False, default=0),
     sa.Column("tokens", sa.Integer, nullable=False, default=0),
@@ -27,18 +30,20 @@ _EVENT = sa.Table(
     _META,
     sa.Column("run", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("at", sa.Float, nullable=False),
+    sa.Column("ms", sa.Integer, nullable=False),  # since the run started
     sa.Column("body", sa.LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )
-#: Texts are found again by their checksum, and compared; the checksum also shows when one is damaged.
+#: The checksum shows when a text is damaged, and finds long ones again: an index of all would be longer than many of them.
 _TEXT = sa.Table(
     "text",
     _META,
     sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("checksum", sa.Integer, nullable=False, index=True),
+    sa.Column("checksum", sa.Integer, nullable=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
+_LONG = sa.func.length(_TEXT.c.body) >= sa.literal_column(str(LONG))
+sa.Index("long_text", _TEXT.c.checksum, sqlite_where=_LONG)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +51,12 @@ class Tables:
     """The statements of the journal, made once."""
 
     new_run: Any
-    number_of: Any
+    run_of: Any
     add_costs: Any
     new_event: Any
     events_of: Any
     new_text: Any
-    like: Any
+    long_texts: Any
     text_of: Any
     runs: Any
 
@@ -66,23 +71,26 @@ def tables() -> Tables:
     of: sa.BindParameter[Any] = sa.bindparam("of")
     more = {name: run[name] + sa.bindparam(f"more_{name}") for name in ("executions", "calls", "tokens", "dollars")}
     first, last = _EVENT.alias(), _EVENT.alias()
-    end = sa.select(sa.func.max(event.seq)).where(event.run == run.number).correlate(_RUN).scalar_subquery()
+    begin, end = (
+        sa.select(bound(event.seq)).where(event.run == run.number).correlate(_RUN).scalar_subquery()
+        for bound in (sa.func.min, sa.func.max)
+    )
     bounds = (
-        _RUN.join(first, sa.and_(first.c.run == run.number, first.c.seq == 1))
+        _RUN.join(first, sa.and_(first.c.run == run.number, first.c.seq == begin))
         .join(last, sa.and_(last.c.run == run.number, last.c.seq == end))
     )  # fmt: skip
     return Tables(
         new_run=insert(_RUN).on_conflict_do_nothing(),
-        number_of=sa.select(run.number).where(run.id == of),
+        run_of=sa.select(run.number, run.started).where(run.id == of),
         add_costs=sa.update(_RUN).where(run.number == of).values(more),
         new_event=sa.insert(_EVENT),
-        events_of=sa.select(event.seq, event.at, event.body).join(_RUN, run.number == event.run).where(run.id == of)
+        events_of=sa.select(event.seq, run.started, event.ms, event.body).join(_RUN, run.number == event.run).where(run.id == of)
         .order_by(event.seq),
-        new_text=sa.insert(_TEXT),
-        like=sa.select(text.number, text.body).where(text.checksum == of),
+        new_text=sa.insert(_TEXT).returning(text.number),
+        long_texts=sa.select(text.number, text.body).where(text.checksum == of, _LONG),
         text_of=sa.select(text.checksum, text.body).where(text.number == of),
         runs=sa.select(
-            _RUN, first.c.at.label("started"), first.c.body.label("start"), last.c.at.label("updated"), last.c.body.label("end")
+            _RUN, first.c.body.label("start"), last.c.ms, last.c.body.label("end")
         ).select_from(bounds),
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from treewright.roles.scrub import scrub
 T = TypeVar("T")
 
 _THOUGHTS = re.compile(r"<(think|thinking|thought|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_THOUGHTS_END = re.compile(r".*</(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE)
+_THOUGHTS_END = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 
 
 class Unreadable(ValueError):
@@ -85,4 +85,4 @@ def without_thoughts(text: str) -> str:
     '4'
     """
     # Some chat templates open the tag in the prompt, so only its end is in the reply.
-    return _THOUGHTS_END.sub("", _THOUGHTS.sub("", text))
+    return _THOUGHTS_END.split(_THOUGHTS.sub("", text))[-1]

@@ -6,6 +6,7 @@ paper's. A method answers None when the model's reply could not be read twice: n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -62,12 +63,15 @@ def statement(task: CodeTask) -> str:
     parts = [task.prompt.strip()]
     if task.kind == "program":
         parts.append("Write a whole program: it reads its input from standard input and prints its answer to standard output.")
-        shown = [f"Input:\n{e.input.strip()}\nOutput:\n{e.output.strip()}" for e in task.examples if e.output.strip()]
+        numbered = enumerate(task.examples, 1)  # reports name them by their number
+        fresh = [(n, e) for n, e in numbered if e.output.strip() and not _quotes(task.prompt, e.input, e.output)]
+        shown = [f"Example {n}\nInput:\n{e.input.strip()}\nOutput:\n{e.output.strip()}" for n, e in fresh]
         heading = "Examples:"
     else:
-        if task.entry_point and task.entry_point not in task.prompt:
+        if task.entry_point and not re.search(rf"\b{re.escape(task.entry_point)}\b", task.prompt):
             parts.append(f"Name it `{task.entry_point}`.")
-        shown = [t.strip() for t in task.tests if t.strip() not in task.prompt]
+        tests = dict.fromkeys(map(str.strip, task.tests))
+        shown = [t for t in tests if not re.search(re.escape(t) + r"(?!\w)", task.prompt)]
         heading = "It must pass tests such as:"
     if task.setup.strip() and task.setup.strip() not in task.prompt:
         parts.append(f"This code stands before your program:\n```{task.language}\n{task.setup.strip()}\n```")
@@ -77,10 +81,16 @@ def statement(task: CodeTask) -> str:
     return "\n\n".join(parts)
 
 
+def _quotes(prompt: str, *texts: str) -> bool:
+    """Whether the prompt has each text as lines of its own, whatever their indentation."""
+    has, *wanted = ("\n".join(["", *map(str.strip, text.strip().splitlines()), ""]) for text in (prompt, *texts))
+    return all(text in has for text in wanted)
+
+
 def feedback(report: Report) -> str:
-    """What the visible tests showed: passed tests, then failed ones with what the program gave. At most 2,500 characters."""
+    """What the visible tests showed: failed tests with what the program gave, then passed ones. At most 2,500 characters."""
     if report.error:
-        return f"The program does not run:\n{report.error}"[:FEEDBACK_CHARS]
+        return f"The program does not run:\n{_cut(report.error, FEEDBACK_CHARS - 100)}"
     if not report.total:
         return "There are no tests; the program loads without an error."
     passed = [r.test.strip() for r in report.results if r.verdict == "pass"]
@@ -94,7 +104,7 @@ def feedback(report: Report) -> str:
 
 
 def _failure(result: TestResult) -> str:
-    said = [result.test.strip()]
+    said = [_cut(result.test.strip(), 700)]
     if result.verdict == "fail":
         if result.expected:
             said.append(f"expected: {_cut(result.expected)}")
@@ -105,17 +115,20 @@ def _failure(result: TestResult) -> str:
 
 
 def _cut(text: str, most: int = 400) -> str:
-    return text if len(text) <= most else f"{text[: most - 20]} … ({len(text)} characters)"
+    end = f" … ({len(text)} characters)"
+    return text if len(text) <= most else text[: most - len(end)] + end
 
 
 def _within(texts: list[str], most: int) -> list[str]:
-    """The first texts that fit into `most` characters together; at least one, cut if need be."""
+    """The first texts that fit into `most` characters together, at least one, cut if need be; then how many were left out."""
     kept: list[str] = []
+    room = most
     for text in texts:
-        if kept and sum(map(len, kept)) + len(text) > most:
+        if kept and len(text) > room:
             kept.append(f"… and {len(texts) - len(kept)} more")
             break
         kept.append(_cut(text, most))
+        room -= len(kept[-1]) + 1
     return kept
 
 

@@ -29,7 +29,7 @@ _WINDOWS = re.compile(r"\b[A-Z]:\\+Users\\+[^\s\\:*?\"'<>|]+((?:\\+[^\s\\:*?\"'<
 #: <function f at 0x7f3c55d0> differs from run to run; the 0xFFFFFFFF of a program stays.
 _ADDRESS = re.compile(r"(?<=\bat )0x[0-9a-fA-F]{6,16}\b")
 #: Folders at the top where machines keep people's and programs' files.
-_TOPS = "tmp var opt usr work workspace mnt srv private data run proc etc nix app".split()
+_TOPS = ["tmp", "var", "opt", "usr", "work", "workspace", "mnt", "srv", "private", "data", "run", "proc", "etc", "nix", "app"]
 #: Names too common to be private: replacing them would garble the text.
 _COMMON = frozenset(
     {"root", "user", "admin", "nobody", "runner", "localhost", "python", "test", "app", "main", "ubuntu", "debian"}

@@ -1,4 +1,4 @@
-"""How a slot's interpreter becomes a zygote: its descriptors, its user, what it imports. Loaded inside, standard library only."""
+"""How a slot's interpreter becomes a zygote: its descriptors, its user, what it imports. Standard library only; runs inside."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from treewright.core.task import CodeTask
 from treewright.core.tree import Evaluation, Proposal, Verdict
 from treewright.roles.codetree import Attempt, Critic, Debugger, Solver, Thinker
 from treewright.sandbox.harness import Report
-from treewright.strategies.codetree_settings import CodeAction, CodeNode, CodeOutcome, CodeSearch, Settings, passes
+from treewright.strategies.codetree_settings import CodeAction, CodeNode, CodeOutcome, CodeSearch, Settings, best_scored, passes
 
 #: Critic's part of the value of a program against the pass rate: value = pass rate + score / 15 (official script).
 CRITIC_SHARE = 15
@@ -91,7 +91,7 @@ class CodeTree:
         if s.width == 0:
             return []
         found = await self.thinker.strategies(self.task, node.id, most=s.width, exactly=s.exactly) or []
-        if s.top_up and len(found) < s.width:
+        if s.top_up and 0 < len(found) < s.width:  # with none at all it would be the same question again
             more = await self.thinker.strategies(self.task, node.id, most=s.width - len(found), exactly=True, known=found)
             found = list(dict.fromkeys([*found, *(more or [])]))
         return found
@@ -123,12 +123,12 @@ class CodeTree:
     async def _after_pass(self, node: CodeNode, tried: Attempt) -> Evaluation:
         """A program that passes every visible test: verified, or refined once more. It is never aborted."""
         tested = tried.report.total > 0
-        if tested and not self.settings.verification:
-            return Evaluation(1.0, Verdict.ACCEPT)
+        if not self.settings.verification:
+            return Evaluation(1.0, Verdict.ACCEPT) if tested else Evaluation(_untested_score(None), Verdict.KEEP)
         opinion = await self.critic.verify(self.task, node.id, tried)
         if not tested:  # nothing ran: the Critic's word alone ranks it, and verifies nothing
             return Evaluation(_untested_score(opinion.value), Verdict.KEEP, opinion.review, opinion.value is not None)
-        fit = await self._fidelity(node, tried)
+        fit, known = await self._fidelity(node, tried)
         if opinion.value is None:  # no opinion: eligible, but never an accept
             return Evaluation(fit, Verdict.KEEP, opinion=False)
         if opinion.value:
@@ -136,14 +136,17 @@ class CodeTree:
         deepest = node.depth >= self.settings.depth
         if deepest and node.parent is not None and passes(node.parent):
             return Evaluation(fit, Verdict.ACCEPT, opinion.review)  # rejected twice on one path, and no repair is left
-        return Evaluation(fit, Verdict.KEEP if deepest else Verdict.EXPAND, opinion.review)
+        return Evaluation(fit, Verdict.KEEP if deepest else Verdict.EXPAND, opinion.review, known)
 
-    async def _fidelity(self, node: CodeNode, tried: Attempt) -> float:
-        """Score of a program that passes everything: the highest, less what its strategy lacks where that is judged."""
-        if not self.settings.fidelity:
-            return 1.0
-        opinion = await self.critic.score_strategy(self.task, node.id, tried)
-        return paper_score(1.0, 5, NEUTRAL if opinion.value is None else opinion.value)
+    async def _fidelity(self, node: CodeNode, tried: Attempt) -> tuple[float, bool]:
+        """Score of a program that passes everything: the highest, less what its strategy lacks where that is judged.
+
+        And whether the Critic had an opinion.
+        """
+        if not (self.settings.fidelity and self.settings.scoring):
+            return 1.0, True
+        value = (await self.critic.score_strategy(self.task, node.id, tried)).value
+        return paper_score(1.0, 5, NEUTRAL if value is None else value), value is not None
 
     async def _after_failure(self, node: CodeNode, tried: Attempt) -> Evaluation:
         """A program that fails a visible test: aborted when it is no better than its parent, else refined."""
@@ -155,6 +158,7 @@ class CodeTree:
             return Evaluation(score_of(rate, 0), Verdict.KEEP)
         else:
             score, review, known, critic = await self._judge(node, tried)
+        review = review if s.analysis else ""
         if deepest:
             return Evaluation(score, Verdict.KEEP, review, known)
         # A judge without an opinion gives no reason to give a program up.
@@ -178,9 +182,13 @@ class CodeTree:
         """The accepted program; else the one with the best score, earliest first, marked unverified (section 3.4)."""
         if tree.accepted is not None:
             return _submit(tree.accepted, verified=True, why="accepted: it passes every visible test")
-        best = self.settings.fallback([n for n in tree.nodes.values() if n.outcome is not None and n.outcome.program])
+        # subtle: in this order, not in that of the tree, which depends on timing.
+        executed = sorted((n for n in tree.nodes.values() if n.outcome and n.outcome.program), key=lambda n: (n.depth, n.path))
+        # Without tests no program passes and none fails: the Critic's word is all there is to go by.
+        best = (self.settings.fallback if self.task.visible else best_scored)(executed)
         if best is None:
-            return Answer("", verified=False, evidence="no program was found")
+            why = "no program passes every visible test" if executed else "no program was found"
+            return Answer("", verified=False, evidence=why)
         return _submit(best, verified=False, why=_doubt(best, self.task))
 
 
@@ -240,5 +248,6 @@ def _doubt(node: CodeNode, task: CodeTask) -> str:
         return "unverified: the task has no tests"
     if passes(node):
         return "unverified: it passes every visible test, but the Critic did not accept it"
-    passed = node.outcome.report.passed if node.outcome else 0
-    return f"unverified: it passes {passed} of {task.visible} visible tests"
+    # subtle: one test of the task may hold several checks, and the report counts those.
+    passed, total = (node.outcome.report.passed, node.outcome.report.total) if node.outcome else (0, 0)
+    return f"unverified: it passes {passed} of {total or task.visible} visible tests"

@@ -23,9 +23,9 @@ Preset = Literal["paper", "official", "recommended", "small"]
 PRESETS: tuple[Preset, ...] = ("paper", "official", "recommended", "small")
 ABLATIONS = ("verification", "abort", "scoring")
 
-PAPER = Settings(fidelity=True)
+PAPER = Settings(fidelity=True, analysis=True)
 OFFICIAL = Settings(fallback=last_failing)
-RECOMMENDED = Settings(width=5, plain=20, drop_repeats=True)
+RECOMMENDED = Settings(width=5, plain=20, drop_repeats=True, analysis=True)
 #: For models that can write a program but not judge one (the paper finds it at 8B, more so below): no Critic, the tests alone
 #: decide, few strategies, and plain samples for the rest of the budget.
 SMALL = Settings(width=3, plain=20, drop_repeats=True, verification=False, scoring=False)

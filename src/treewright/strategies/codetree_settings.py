@@ -28,7 +28,7 @@ CodeNode = Node[CodeAction, CodeOutcome]
 CodeSearch = Tree[CodeAction, CodeOutcome]
 
 
-#: Chooses what to submit without an accepted program, from those that were executed, in the order they were proposed.
+#: Chooses what to submit without an accepted program, from those that were executed: layer by layer, each in path order.
 Fallback = Callable[[list[CodeNode]], CodeNode | None]
 
 
@@ -67,6 +67,8 @@ class Settings:
         abort: the Critic gives up programs that are no better than their parent; off, every one is refined (Table 4).
         scoring: the Critic scores failing programs; off, the pass rate alone counts (Table 4).
         fidelity: the Critic also scores how well a program carries out its strategy (eq. 7; the script does not).
+        analysis: what the Critic writes when it scores a failing program becomes part of its feedback (the paper; the script
+            throws it away).
         top_up: ask the Thinker once more when fewer than `width` strategies came (the strategy-list script).
         plain: programs without a strategy tried beside the strategies: one first, the rest last, when nothing else is left.
         plain_temperature: sampling temperature of all of those but the first, >= 0.
@@ -81,6 +83,7 @@ class Settings:
     abort: bool = True
     scoring: bool = True
     fidelity: bool = False
+    analysis: bool = False
     top_up: bool = False
     plain: int = 0
     plain_temperature: float = 0.8
