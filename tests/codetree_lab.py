@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import virtual_time
 from tree_checks import apply
@@ -15,13 +16,19 @@ from treewright.core.task import CodeTask
 from treewright.models.base import Reply, Request
 from treewright.sandbox.harness import Report, TestResult
 from treewright.strategies.codetree import TOP, CodeTree
+from treewright.strategies.codetree_presets import codetree
 from treewright.strategies.codetree_settings import CodeNode, CodeSearch
 
 TASK = CodeTask("Write f.", tests=("assert f(1) == 1", "assert f(2) == 2", "assert f(3) == 3"), entry_point="f")
 UNTESTED = CodeTask("Write f.", entry_point="f")
 NOISE = "I am not sure what you want."
 
+#: How many tests it has: a program that passes as many passes everything.
+ALL = 3
+
 Make = Callable[..., CodeTree]
+official: Make = partial(codetree, preset="official")
+paper: Make = partial(codetree, preset="paper")
 
 
 def numbered(*items: str) -> str:
@@ -51,7 +58,8 @@ class Plot:
         fits: node -> the Critic's score of how the strategy is carried out; 3 elsewhere.
         right: nodes whose program the Critic verifies.
         programs: node -> its program, where that matters.
-        replies: (role, node) -> the replies there, first ask and repair ask, instead of all of the above.
+        replies: (role, node) -> the replies there, one ask after the other and the last one again, instead of the above.
+        reports: node -> what its tests showed, where that is neither a pass nor a wrong answer.
         task: what is to be solved.
         latency: (role or "test", node) -> seconds.
         requests: all that was asked.
@@ -68,6 +76,7 @@ class Plot:
     right: Sequence[str] = ()
     programs: Mapping[str, str] = field(default_factory=dict)
     replies: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    reports: Mapping[str, Report] = field(default_factory=dict)
     task: CodeTask = TASK
     latency: Callable[[str, str], float] = lambda _role, _node: 0.0
     requests: list[Request] = field(default_factory=list)
@@ -78,13 +87,15 @@ class Plot:
         return "plot"
 
     async def complete(self, request: Request) -> Reply:
+        role, node = request.caller.role, request.caller.node
+        earlier = sum((r.caller.role, r.caller.node) == (role, node) for r in self.requests)
         self.requests.append(request)
-        await asyncio.sleep(self.latency(request.caller.role, request.caller.node))
-        return Reply(self._line(request.caller.role, request.caller.node, request.caller.attempt))
+        await asyncio.sleep(self.latency(role, node))
+        return Reply(self._line(role, node, earlier))
 
-    def _line(self, role: str, node: str, attempt: int) -> str:
-        if (said := self.replies.get((role, node))) is not None:
-            return said[min(attempt, len(said) - 1)]
+    def _line(self, role: str, node: str, earlier: int) -> str:
+        if (lines := self.replies.get((role, node))) is not None:
+            return lines[min(earlier, len(lines) - 1)]
         match role:
             case "thinker.strategies":
                 return numbered(*(f"strategy {k}" for k in range(self.strategies)))
@@ -103,7 +114,7 @@ class Plot:
     async def test(self, node: str, code: str) -> Report:
         self.tested.append((node, code))
         await asyncio.sleep(self.latency("test", node))
-        return report(self.passed.get(node, 0), self.task)
+        return self.reports.get(node) or report(self.passed.get(node, 0), self.task)
 
     @property
     def calls(self) -> list[str]:

@@ -75,6 +75,7 @@ class Run:
         spec: what is run.
         budget: what may be spent, and was.
         tree: its nodes as they are now.
+        recorded: the journal has it, so it can be resumed.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Run:
         self.spec = spec
         self.budget = Budget(spec.limits, past.spent)
         self.tree = past.tree
+        self.recorded = past.sittings > 0
         self._past = past
         self._journal = journal
         self._sinks = tuple(sinks)
@@ -149,6 +151,7 @@ class Run:
 
     def _emit(self, event: Event) -> None:
         self._journal.append(self.id, event)  # first: nothing is acted on that is not on record
+        self.recorded = True
         for sink in self._sinks:
             sink(event)
 

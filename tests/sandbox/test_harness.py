@@ -82,6 +82,8 @@ RIGHT = [
     ("def f(n): return lambda x: x + n", "assert f(2)(3) == 5"),
     ("def f(g): return g(1)\ndef h(x): return x + 1", "assert f(h) == 2"),
     ("async def f(x): return x + 1", "import asyncio\nassert asyncio.run(f(1)) == 2"),
+    ("def f(kind):\n    try: int('x')\n    except kind: return kind", "assert f(ValueError) is ValueError"),
+    ("def f(x): x.sort()", "a = list(range(300000, 0, -1))\nf(a)\nassert a[:3] == [1, 2, 3]"),
     ("LIMIT = 7\ndef f(x): return x < LIMIT", "assert f(LIMIT - 1) and not f(LIMIT)"),
     ("def f(*a, **k): return (a, k)", "assert f(*[1, 2], **{'own': 3, 'verb': 4}) == ((1, 2), {'own': 3, 'verb': 4})"),
     ("def f(x): return x", "def helper(v):\n    assert v == 3, 'not three'\nhelper(f(3))"),

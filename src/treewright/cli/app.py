@@ -10,7 +10,7 @@ EPILOGUE = """\
 Exit status: 0 verified, 1 answered but unverified, 2 wrong input, 3 model or sandbox unavailable, 130 interrupted.
 
 Models: local, local:FILE.gguf, openai:NAME, openai:NAME@http://host:8000/v1, anthropic:NAME, google:NAME, scripted:FILE.
-The environment variable TREEWRIGHT_MODEL names the default. Try: treewright solve examples/tasks/01-add-two.toml"""
+The environment variable TREEWRIGHT_MODEL names the default. Try: treewright solve examples/tasks/01-add-two-numbers.toml"""
 
 app = App(
     name="treewright",

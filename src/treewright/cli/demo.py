@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json as json_
+import sys
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -78,6 +79,7 @@ def demo(
     """
     from treewright.cli.options import read_budget
     from treewright.core.budget import Limits
+    from treewright.core.errors import TreewrightError
     from treewright.solving import default_model, default_preset
     from treewright.spec import EXECUTIONS, RunSpec
     from treewright.strategies.codetree_presets import preset_named
@@ -102,7 +104,13 @@ def demo(
         )
         for task in _tasks(folder)
     ]
-    solutions = _run_all(specs, journal, quiet=quiet)
+    solutions: list[Solution] = []
+    try:
+        _run_all(specs, journal, solutions, quiet=quiet)
+    except TreewrightError:  # what was solved before the model went away is worth a table
+        if solutions:
+            _report(solutions, json=json)
+        raise
     _report(solutions, json=json)
     return statuses(solutions) if len(solutions) == len(specs) else INTERRUPTED
 
@@ -119,17 +127,15 @@ def _tasks(folder: Path) -> list[CodeTask]:
     return tasks
 
 
-def _run_all(specs: list[RunSpec], journal: Path | None, *, quiet: bool) -> list[Solution]:
-    """The solutions of the runs that ended; fewer than specs when the user stopped it."""
-    from rich.console import Console
-
+def _run_all(specs: list[RunSpec], journal: Path | None, solutions: list[Solution], *, quiet: bool) -> None:
+    """Add the solutions of the runs that end; fewer than specs when the user stops it."""
     from treewright.cli.live import progress_sink
+    from treewright.cli.streams import screen
     from treewright.journal.places import default_path, open_journal
     from treewright.runs import start
 
-    progress = Console(stderr=True, highlight=False, soft_wrap=True)
+    progress = screen(sys.stderr)
     drawn = progress.is_terminal and not quiet
-    solutions: list[Solution] = []
     with closing(open_journal(journal or default_path())) as record, suppress(KeyboardInterrupt):
         for number, spec in enumerate(specs, 1):
             title = f"[{number}/{len(specs)}] {spec.task.name}"
@@ -140,7 +146,6 @@ def _run_all(specs: list[RunSpec], journal: Path | None, *, quiet: bool) -> list
             if solution.ended == "interrupted":
                 break
             solutions.append(solution)
-    return solutions
 
 
 def _report(solutions: list[Solution], *, json: bool) -> None:
@@ -150,13 +155,17 @@ def _report(solutions: list[Solution], *, json: bool) -> None:
         return
     from rich.console import Console
 
+    from treewright.cli.printing import written
+
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 120
-    console.print(_table(solutions))
+    with written(console):
+        console.print(_table(solutions))
 
 
 def _table(solutions: list[Solution]) -> Any:
+    from rich.markup import escape
     from rich.table import Table
 
     solved = sum(s.solved for s in solutions)
@@ -168,5 +177,7 @@ def _table(solutions: list[Solution]) -> Any:
     for s in solutions:
         word = "[bold green]verified[/]" if s.verified else "[green]yes[/]" if s.solved else "[red]no[/]"
         used = s.usage
-        table.add_row(s.task, word, f"{used.executions:,}", f"{used.calls:,}", f"{used.tokens:,}", f"{used.seconds:.1f}")
+        table.add_row(
+            escape(s.task), word, f"{used.executions:,}", f"{used.calls:,}", f"{used.tokens:,}", f"{used.seconds:.1f}"
+        )
     return table

@@ -14,7 +14,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from treewright.cli.printing import costs, in_reserve, node_line
+from treewright.cli.printing import costs, in_reserve, node_line, visible
 from treewright.core.events import Event, ModelCalled, NodeEvaluated, NodeExpanded, Sink
 from treewright.core.tree import Verdict
 
@@ -80,7 +80,7 @@ def progress_sink(console: Console, *, shown: bool) -> Sink:
     def sink(event: Event) -> None:
         line = plain_line(event) if shown else ""
         if line:
-            console.print(line, markup=False)
+            console.print(visible(line), markup=False)
 
     return sink
 

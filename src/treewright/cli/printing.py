@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -10,6 +13,8 @@ from treewright.core.budget import Spend
 from treewright.core.tree import Status
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from treewright.strategies.codetree_settings import CodeNode
 
 MARKS = {
@@ -42,9 +47,30 @@ def node_line(node: CodeNode, width: int = 100) -> Text:
         opinion = "" if node.evaluation.opinion else " (no opinion)"
         line.append(f"  {node.evaluation.score:.2f}{opinion}", "dim")
     idea = node.proposal.action.idea if node.proposal else "problem"
-    line.append(f"  {idea or '(no strategy)'}".replace("\n", " "), "dim" if node.status is Status.PENDING else "")
+    line.append(f"  {visible(idea) or '(no strategy)'}".replace("\n", " "), "dim" if node.status is Status.PENDING else "")
     line.truncate(max(20, width), overflow="ellipsis")
     return line
+
+
+#: Control characters -> the pictures that Unicode has of them, or a replacement.
+_PICTURES = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\n\t"}
+_PICTURES |= {127: "\u2421"} | dict.fromkeys(range(128, 160), "\ufffd")
+
+
+def visible(text: str) -> str:
+    """The text with pictures for control characters, so that nothing a model wrote can steer a terminal."""
+    return text.translate(_PICTURES)
+
+
+@contextmanager
+def written(console: Console) -> Iterator[None]:
+    """Write what the block prints to standard output at its end. A failure to do so is an error like any other.
+
+    By itself, rich ends the process with a status of its own where the reader of the output has gone.
+    """
+    with console.capture() as printed:
+        yield
+    sys.stdout.write(printed.get())
 
 
 def in_reserve(node: CodeNode) -> bool:

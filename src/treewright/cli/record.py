@@ -32,9 +32,6 @@ def runs(*, journal: Path | None = None, json: JSON = False, most: int = 50) -> 
     most
         Show no more than this many.
     """
-    from rich.console import Console
-    from rich.table import Table
-
     from treewright.journal.places import default_path, open_journal
 
     path = journal or default_path()
@@ -50,9 +47,20 @@ def runs(*, journal: Path | None = None, json: JSON = False, most: int = 50) -> 
         for line in lines:
             print(json_.dumps(_as_json(line), ensure_ascii=False))
         return 0
-    if not lines:
+    if lines:
+        _print_table(lines)
+    else:
         print("no runs yet")
-        return 0
+    return 0
+
+
+def _print_table(lines: list[RunLine]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from treewright.cli.printing import written
+
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("run", "status", "task", "strategy", "model"):
         table.add_column(heading, overflow="ellipsis", no_wrap=heading in ("run", "status"))
@@ -60,23 +68,20 @@ def runs(*, journal: Path | None = None, json: JSON = False, most: int = 50) -> 
         table.add_column(heading, justify="right", no_wrap=True)
     for line in lines:
         spec = line.spec
-        table.add_row(
-            line.run, _status(line), str(spec.get("task", {}).get("name", "")), str(spec.get("strategy", "")),
-            str(spec.get("model", "")), f"{line.executions:,}", f"{line.calls:,}", f"{line.tokens:,}", f"${line.dollars:.4f}",
-        )  # fmt: skip
+        words = (spec.get("task", {}).get("name", ""), spec.get("strategy", ""), spec.get("model", ""))
+        numbers = (f"{amount:,}" for amount in (line.executions, line.calls, line.tokens))
+        table.add_row(line.run, _status(line), *(escape(str(word)) for word in words), *numbers, f"${line.dollars:.4f}")
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 200
-    console.print(table)
-    return 0
+    with written(console):
+        console.print(table)
 
 
 def _status(line: RunLine) -> str:
-    """In one word; a run whose process was killed still says running: its end is not on record."""
-    if line.ended is None:
-        return "running"
-    if not line.ended.finished:
-        return "stopped"
+    """In one word; a run whose process was killed is stopped like one that was interrupted."""
+    if line.ended is None or not line.ended.finished:
+        return "running" if line.running else "stopped"
     return "verified" if line.ended.verified else "unverified" if line.ended.answer else "no answer"
 
 
@@ -131,6 +136,7 @@ def show(
     from rich.console import Console
 
     from treewright.cli.options import find_run
+    from treewright.cli.printing import written
     from treewright.core.errors import UserError
     from treewright.journal.places import default_path, open_journal
     from treewright.journal.replay import replay
@@ -150,10 +156,11 @@ def show(
         print(json_.dumps(nodes[0] if node is not None else {"run_id": run_id, "nodes": nodes}, ensure_ascii=False))
         return 0
     console = Console(highlight=False, soft_wrap=True)
-    if node is None:
-        _show_tree(console, run_id, past)
-    else:
-        _show_node(console, chosen[0], past.calls, prompts=prompts)
+    with written(console):
+        if node is None:
+            _show_tree(console, run_id, past)
+        else:
+            _show_node(console, chosen[0], past.calls, prompts=prompts)
     return 0
 
 
@@ -181,32 +188,33 @@ def _show_tree(console: Console, run_id: str, past: Past[CodeAction, CodeOutcome
 def _show_node(console: Console, node: CodeNode, calls: list[ModelCalled], *, prompts: bool) -> None:
     from rich.syntax import Syntax
 
-    from treewright.cli.printing import node_line
+    from treewright.cli.printing import node_line, visible
     from treewright.roles.codetree import feedback
 
+    # A terminal would obey what a model wrote; a file gets it as it is.
+    plain = visible if console.is_terminal else str
     console.print(node_line(node, 10_000))
     if node.outcome is not None:
         if node.outcome.program:
             console.rule("program", align="left")
-            plain = not console.is_terminal
-            code = node.outcome.program.rstrip()
-            if plain:
-                console.print(code, markup=False)
-            else:
+            code = plain(node.outcome.program.rstrip())
+            if console.is_terminal:
                 console.print(Syntax(code, "python", background_color="default"))
+            else:
+                console.print(code, markup=False)
         console.rule("tests", align="left")
-        console.print(feedback(node.outcome.report), markup=False)
+        console.print(plain(feedback(node.outcome.report)), markup=False)
     if node.evaluation is not None and node.evaluation.feedback:
         console.rule("feedback", align="left")
-        console.print(node.evaluation.feedback, markup=False)
+        console.print(plain(node.evaluation.feedback), markup=False)
     for call in calls if prompts else []:
         if call.node == node.id:
             console.rule(f"{call.role}, ask {call.attempt + 1}", align="left")
             for speaker, text in call.messages:
                 console.print(f"[{speaker}]", style="bold", markup=False)
-                console.print(text, markup=False)
+                console.print(plain(text), markup=False)
             console.print("[reply]", style="bold", markup=False)
-            console.print(call.reply if call.reply is not None else f"failed: {call.error}", markup=False)
+            console.print(plain(call.reply if call.reply is not None else f"failed: {call.error}"), markup=False)
 
 
 def _node_json(node: CodeNode, calls: list[ModelCalled]) -> dict[str, Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json as json_
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -167,24 +169,21 @@ def resume(
 
 def _carry_out(prepare: Callable[[Journal, Sink], Run], path: Path | None, manner: Manner, *, must_exist: bool = False) -> int:
     """Run to the end with something to look at, print what came out, and say with which status to exit."""
-    from rich.console import Console
-
     from treewright.cli.live import progress_sink
+    from treewright.cli.streams import screen
+    from treewright.core.errors import TreewrightError
     from treewright.journal.places import default_path, open_journal
 
-    progress = Console(stderr=True, highlight=False, soft_wrap=True)
+    progress = screen(sys.stderr)
     drawn = progress.is_terminal and not manner.quiet
-
     sink = progress_sink(progress, shown=not drawn and not manner.quiet)
-    record = open_journal(path or default_path(), must_exist=must_exist)
-    try:
+    with closing(open_journal(path or default_path(), must_exist=must_exist)) as record:
         run = prepare(record, sink)
-        solution = asyncio.run(run_under_interrupts(run, progress, drawn, run.spec.task.name or "task"))
-    except KeyboardInterrupt:
-        _say_resume(progress, run, path)
-        return INTERRUPTED
-    finally:
-        record.close()
+        try:
+            solution = asyncio.run(run_under_interrupts(run, progress, drawn, run.spec.task.name or "task"))
+        except (KeyboardInterrupt, TreewrightError):
+            _say_resume(progress, run, path)
+            raise
     return _finish(solution, run, progress, manner, path)
 
 
@@ -223,15 +222,14 @@ def _finish(solution: Solution, run: Run, progress: Console, manner: Manner, pat
     from treewright.cli.printing import costs
     from treewright.core.errors import UserError
 
-    if manner.out is not None and solution.answer:
-        try:
-            manner.out.write_text(solution.answer, encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"the answer cannot be written to {manner.out}: {error.strerror}") from error
-    if manner.json:
-        print(json_.dumps(as_json(solution), ensure_ascii=False))
-    elif manner.out is None and solution.answer:
-        print(solution.answer, end="" if solution.answer.endswith("\n") else "\n")
+    try:
+        _deliver(solution, manner)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        where = manner.out if manner.out is not None else "standard output"
+        again = f"treewright resume {solution.run_id}{_where(path)} --out FILE"
+        raise UserError(f"the answer cannot be written to {where} ({error.strerror}), but is on record: {again}") from error
     if not manner.quiet and not manner.json:
         word = "verified" if solution.verified else "unverified" if solution.answer else "no answer"
         style = "bold green" if solution.verified else "bold yellow"
@@ -242,6 +240,16 @@ def _finish(solution: Solution, run: Run, progress: Console, manner: Manner, pat
         _say_resume(progress, run, path)
         return INTERRUPTED
     return VERIFIED if solution.verified else UNVERIFIED
+
+
+def _deliver(solution: Solution, manner: Manner) -> None:
+    if manner.out is not None and solution.answer:
+        manner.out.write_text(solution.answer, encoding="utf-8")
+    if manner.json:
+        print(json_.dumps(as_json(solution), ensure_ascii=False))
+    elif manner.out is None and solution.answer:
+        print(solution.answer, end="" if solution.answer.endswith("\n") else "\n")
+    sys.stdout.flush()
 
 
 def as_json(solution: Solution) -> dict[str, Any]:
@@ -263,11 +271,12 @@ def as_json(solution: Solution) -> dict[str, Any]:
 
 
 def _say_resume(progress: Console, run: Run, path: Path | None) -> None:
-    progress.print(f"to go on: treewright resume {run.id}{_where(path)}", markup=False)
+    if run.recorded:
+        progress.print(f"to go on: treewright resume {run.id}{_where(path)}", markup=False)
 
 
 def _where(path: Path | None) -> str:
-    return f" --journal {path}" if path is not None else ""
+    return f" --journal {shlex.quote(str(path))}" if path is not None else ""
 
 
 def statuses(solutions: Sequence[Solution]) -> int:

@@ -169,11 +169,11 @@ class Budget:
         self.closed = self.closed or why
         self._changed()
 
-    def passed(self) -> str:
-        """The first limit that was passed already, or whose last second is over; "" if none."""
+    def passed(self, kept: Spend = NOTHING) -> str:
+        """The first limit that was passed already, or that leaves no second beside the `kept` ones; "" if none."""
         for name, bound in self._bounds:
             used = getattr(self.spent, name)
-            if used > bound or (name == "seconds" and used == bound):
+            if used > bound or (name == "seconds" and used + kept.seconds >= bound):
                 return name
         return ""
 

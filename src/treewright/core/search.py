@@ -122,7 +122,7 @@ async def search(
         BudgetSpent: the answer's share alone is more than is left.
     """
     changed, at_work, faults = asyncio.Event(), 0, list[TreewrightError]()
-    reason = budget.closed or budget.passed()
+    reason = budget.closed or budget.passed(answer_share)
 
     async def worker() -> None:
         nonlocal at_work, reason

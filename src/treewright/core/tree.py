@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -114,8 +114,8 @@ class Node(Generic[A, O]):
         id: its path: "0" is the root, "0.2.1" the second child of the root's third child.
         parent: None for the root.
         proposal: None for the root.
-        depth: edges from the root, 0 for the root.
-        index: place among its siblings, from 0.
+        path: its id as numbers: (0, 2, 1) for "0.2.1". In path order a node stands before its children, and they before its
+            next sibling.
         status: where it is in its life.
         outcome: what executing it showed; None before.
         evaluation: how that was judged; None before.
@@ -130,12 +130,11 @@ class Node(Generic[A, O]):
     id: str
     parent: Node[A, O] | None = None
     proposal: Proposal[A] | None = None
-    depth: int = 0
-    index: int = 0
+    path: tuple[int, ...] = (0,)
     status: Status = Status.PENDING
     outcome: O | None = None
     evaluation: Evaluation | None = None
-    children: list[Node[A, O]] = field(default_factory=list)
+    children: tuple[Node[A, O], ...] = ()
     visits: int = 0
     score_sum: float = 0.0
     running: bool = False
@@ -169,11 +168,14 @@ class Node(Generic[A, O]):
         return self.evaluation.score if self.evaluation else 0.0
 
     @property
-    def path(self) -> tuple[int, ...]:
-        """Its id as numbers: (0, 2, 1) for "0.2.1". In path order a node stands before its children, and they before its
-        next sibling.
-        """
-        return tuple(map(int, self.id.split(".")))
+    def depth(self) -> int:
+        """Edges from the root, 0 for the root."""
+        return len(self.path) - 1
+
+    @property
+    def index(self) -> int:
+        """Place among its siblings, from 0; 0 for the root."""
+        return self.path[-1]
 
     def ancestors(self) -> Iterator[Node[A, O]]:
         """Its parent, its parent's parent, ... up to the root."""
@@ -232,11 +234,12 @@ class Tree(Generic[A, O]):
             IllegalMove: the node is not open.
         """
         self._move(node, Growth.GROWN if proposals else Growth.BARREN)
-        for index, proposal in enumerate(proposals):
-            child = Node(f"{node.id}.{index}", node, proposal, node.depth + 1, index)
-            node.children.append(child)
-            self.nodes[child.id] = child
-            self._arrive(child)
+        node.children = tuple(
+            Node(f"{node.id}.{index}", node, proposal, (*node.path, index), ready=1) for index, proposal in enumerate(proposals)
+        )
+        self.nodes.update((child.id, child) for child in node.children)
+        self.arrivals.extend(node.children)
+        self._count(node, ready=len(proposals), in_flight=0)
 
     def record(self, node: Node[A, O], outcome: O, evaluation: Evaluation) -> None:
         """Give a pending node its outcome and its judgement, and back the score up to the root.

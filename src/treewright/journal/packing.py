@@ -25,9 +25,9 @@ WORDS = (
     '"opinion":true},"kind":"node_evaluated"}'
     '{"node":"0.0.0","level":"namespaces","passed":0,"total":3,"seconds":0.00,"kind":"program_ran"}'
     '["assistant",{"§":1}],["user",{"§":1}],["assistant",{"§":1}],["user",{"§":1}],'
-    '{"call":1,"node":"0.0.0","role":"solver","attempt":0,"digest":"","model":"","messages":[["system",{"§":1}],["user",{"§":1}]],'
+    '{"call":1,"node":"0.0.0","role":"solver","attempt":0,"digest":"","model":{"§":1},"messages":[["system",{"§":1}],["user",{"§":1}]],'
     '"reply":{"§":1},"error":"","finish":"stop","input_tokens":1,"output_tokens":1,"cached_tokens":0,'
-    '"spent":{"calls":1,"tokens":1},"seconds":0.00,"kind":"model_called"}'
+    '"spent":{"calls":1,"tokens":1},"seconds":0.000,"kind":"model_called"}'
     '{"call":1,"reserved":{"calls":1,"tokens":4},"kind":"budget_changed"}'
 ).encode()
 _RAW = -15

@@ -75,24 +75,24 @@ def tables() -> Tables:
         sa.select(bound(event.seq)).where(event.run == run.number).correlate(_RUN).scalar_subquery()
         for bound in (sa.func.min, sa.func.max)
     )
-    bounds = (
-        _RUN.join(first, sa.and_(first.c.run == run.number, first.c.seq == begin))
-        .join(last, sa.and_(last.c.run == run.number, last.c.seq == end))
-    )  # fmt: skip
+    bounds = _RUN.join(first, sa.and_(first.c.run == run.number, first.c.seq == begin)).join(
+        last, sa.and_(last.c.run == run.number, last.c.seq == end)
+    )
+    at = run.started, event.ms
     return Tables(
         new_run=insert(_RUN).on_conflict_do_nothing(),
         run_of=sa.select(run.number, run.started).where(run.id == of),
         add_costs=sa.update(_RUN).where(run.number == of).values(more),
         new_event=sa.insert(_EVENT),
-        events_of=sa.select(event.seq, run.started, event.ms, event.body).join(_RUN, run.number == event.run).where(run.id == of)
+        events_of=sa.select(event.seq, *at, event.body)
+        .join(_RUN, run.number == event.run)
+        .where(run.id == of)
         .order_by(event.seq),
         new_text=sa.insert(_TEXT).returning(text.number),
         long_texts=sa.select(text.number, text.body).where(text.checksum == of, _LONG),
         text_of=sa.select(text.checksum, text.body).where(text.number == of),
-        runs=sa.select(
-            _RUN, first.c.body.label("start"), last.c.ms, last.c.body.label("end")
-        ).select_from(bounds),
-    )  # fmt: skip
+        runs=sa.select(_RUN, first.c.body.label("start"), last.c.ms, last.c.body.label("end")).select_from(bounds),
+    )
 
 
 def connect(path: Path) -> sa.Engine:

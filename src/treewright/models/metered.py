@@ -66,9 +66,7 @@ class Metered:
             BudgetSpent: not even a short reply fits into what is left. Nothing was sent.
             ModelError: the call failed; it was charged and recorded.
         """
-        asked = self._shortened(request)
-        worst = self._worst(asked)
-        await self._reserve(worst)
+        asked, worst = await self._reserved(request)
         number = next(self.numbers)
         started = perf_counter()
         charge = worst  # until we know better: a cancelled call may have been charged in full
@@ -98,6 +96,22 @@ class Metered:
             self.budget.settle(worst, charge)
             self.emit(replace(call, spent=charge, seconds=round(perf_counter() - started, 4)))
 
+    async def _reserved(self, request: Request) -> tuple[Request, Spend]:
+        """The request as it can be paid for, and what is reserved for it: waits for refunds if only they make room."""
+        changed = asyncio.Event()
+        listener: Callable[[], None] = changed.set
+        self.budget.on_change.append(listener)
+        try:
+            while True:
+                asked = self._shortened(request)  # anew each time: what the others spent meanwhile is gone for good
+                worst = self._worst(asked)
+                if self.budget.reserve(worst):
+                    return asked, worst
+                changed.clear()
+                await changed.wait()
+        finally:
+            self.budget.on_change.remove(listener)
+
     def _shortened(self, request: Request) -> Request:
         """The request with `max_tokens` cut to what can still be paid for, all refunds included."""
         room = self._room(_most_input(request))
@@ -114,11 +128,12 @@ class Metered:
         if limits.tokens is not None:
             rooms.append((limits.tokens - spent.tokens - kept.tokens - input_tokens, "tokens"))
         if limits.dollars is not None:
-            left = limits.dollars - spent.dollars - kept.dollars
-            a_thousand = self.pricing(input_tokens=0, output_tokens=1000)
-            left -= self.pricing(input_tokens=input_tokens, output_tokens=0)
+            asking = self.pricing(input_tokens=input_tokens, output_tokens=0)
+            a_thousand = self.pricing(input_tokens=input_tokens, output_tokens=1000) - asking  # a long prompt may cost more
+            left = limits.dollars - spent.dollars - kept.dollars - asking
             if a_thousand > 0:
-                rooms.append((int(left / a_thousand * 1000), "dollars"))
+                # One less than fits: the sums that decide may be a rounding error above these.
+                rooms.append((int(left / a_thousand * 1000) - 1, "dollars"))
         return min(rooms, default=None)
 
     def _worst(self, request: Request) -> Spend:
@@ -130,18 +145,6 @@ class Metered:
         used = reply.usage
         dollars = self.pricing(input_tokens=used.input, output_tokens=used.output, cached_tokens=used.cached)
         return Spend(calls=1, tokens=used.input + used.output, dollars=dollars)
-
-    async def _reserve(self, worst: Spend) -> None:
-        """Reserve, waiting for refunds of calls under way if only they can make room."""
-        changed = asyncio.Event()
-        listener: Callable[[], None] = changed.set
-        self.budget.on_change.append(listener)
-        try:
-            while not self.budget.reserve(worst):
-                changed.clear()
-                await changed.wait()
-        finally:
-            self.budget.on_change.remove(listener)
 
 
 def _most_input(request: Request) -> int:

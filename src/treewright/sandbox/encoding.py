@@ -8,10 +8,11 @@ Standard library only, and `values`: this text is also part of the programs sent
 
 from __future__ import annotations
 
+import builtins
 import sys
 from itertools import chain
 
-from treewright.sandbox.values import LIBRARY, MAX_RANGE, TYPES, Handle, Reference
+from treewright.sandbox.values import LIBRARY, MAX_RANGE, Handle, Reference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # not the one of typing, for importing that takes longer than all the rest
@@ -139,7 +140,8 @@ class _Encoder:
         return self._tag("l", self._items((value.start, value.stop, value.step), depth))
 
     def _type(self, value: type, depth: int) -> str:
-        return self._tag("y", self._charge(quote(value.__name__))) if value in TYPES else self._foreign(value, depth)
+        name = type.__dict__["__name__"].__get__(value)
+        return self._tag("y", self._charge(quote(name))) if vars(builtins).get(name) is value else self._foreign(value, depth)
 
     def _handle(self, value: Handle, depth: int) -> str:
         return self._tag("h", self._items((value.number, value.type), depth))

@@ -2,76 +2,20 @@
 
 `build` turns an expression into a function once, and refuses (`NotPlain`) what it does not know; such a test needs a checker.
 Only built-in operations on built-in types happen here, with exactly Python's meaning of `==`: what the program returned was
-decoded to plain data, so no method of its classes can be called. What arrives is at most a megabyte and its sets cannot collide
-(`values`), so the operations allowed here end soon.
+decoded to plain data, so no method of its classes can be called. What arrives is at most a megabyte, and what is done with it
+is bounded too (`bounded`).
 """
 
 from __future__ import annotations
 
 import ast
-import math
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
-from treewright.sandbox.approx import Approx
+from treewright.sandbox.bounded import BINARY, COMPARISONS, FUNCTIONS, UNARY, UNHASHED, VALUES
 
 Values = Sequence[object]
 Work = Callable[[Values], object]
-
-_MAX_PRODUCT = 1 << 20
-
-_FUNCTIONS: dict[str, Callable[..., object]] = {
-    function.__name__: function
-    for function in (
-        abs,
-        all,
-        any,
-        bool,
-        complex,
-        dict,
-        float,
-        frozenset,
-        int,
-        isinstance,
-        len,
-        list,
-        max,
-        min,
-        round,
-        set,
-        sorted,
-    )
-} | {"str": str, "sum": sum, "tuple": tuple, "type": type, "repr": repr, "bytes": bytes, "bytearray": bytearray, "range": range}
-_KNOWN: dict[str, object] = {
-    **_FUNCTIONS,
-    "math.isclose": math.isclose,
-    "math.inf": math.inf,
-    "math.nan": math.nan,
-    "math.pi": math.pi,
-    "math.e": math.e,
-    "math.isnan": math.isnan,
-    "math.isinf": math.isinf,
-    "pytest.approx": Approx,
-}
-_COMPARISONS: dict[type[ast.cmpop], Callable[..., object]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.In: lambda left, right: left in right,
-    ast.NotIn: lambda left, right: left not in right,
-}
-_UNARY: dict[type[ast.unaryop], Callable[..., object]] = {
-    ast.Not: operator.not_,
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-    ast.Invert: operator.invert,
-}
 
 
 class NotPlain(Exception):
@@ -126,11 +70,11 @@ class _Builder:
         return lambda values: dict(zip(keys(values), items(values), strict=True))
 
     def _unary(self, node: ast.UnaryOp) -> Work:
-        apply, inner = _UNARY[type(node.op)], self.work(node.operand)
+        apply, inner = UNARY[type(node.op)], self.work(node.operand)
         return lambda values: apply(inner(values))
 
     def _binary(self, node: ast.BinOp) -> Work:
-        apply = _BINARY.get(type(node.op)) or _unknown(type(node.op).__name__)
+        apply = BINARY.get(type(node.op)) or _unknown(type(node.op).__name__)
         if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant) and isinstance(node.left.value, str | bytes):
             _unknown("formatting")
         left, right = self.work(node.left), self.work(node.right)
@@ -156,7 +100,7 @@ class _Builder:
             if isinstance(operation, ast.Is | ast.IsNot) and not (_single(left) or _single(right)):
                 _unknown("identity")
         first, *rest = [self.work(side) for side in sides]
-        steps = list(zip([_COMPARISONS[type(operation)] for operation in node.ops], rest, strict=True))
+        steps = list(zip([COMPARISONS[type(operation)] for operation in node.ops], rest, strict=True))
 
         def compare(values: Values) -> object:
             left, result = first(values), None
@@ -186,28 +130,33 @@ class _Builder:
         return lambda values: slice(*[part(values) for part in parts])
 
     def _name(self, node: ast.Name) -> Work:
-        value = _known(self._names.get(node.id, node.id))
+        value = _value(self._dotted(node))
         return lambda _: value
 
     def _attribute(self, node: ast.Attribute) -> Work:
-        if not isinstance(node.value, ast.Name):
-            _unknown("an attribute")
-        value = _known(f"{self._names.get(node.value.id, node.value.id)}.{node.attr}")
+        value = _value(self._dotted(node))
         return lambda _: value
+
+    def _dotted(self, node: ast.expr) -> str:
+        match node:
+            case ast.Name(id=name):
+                return self._names.get(name, name)
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute):
+                return f"{self._names.get(name, name)}.{attribute}"
+        return _unknown("an attribute")
 
     def _call(self, node: ast.Call) -> Work:
         if of_program := self._calls(node):
             return of_program
-        function, arguments = self.work(node.func), self._many(node.args)
-        keywords = {word.arg or _unknown("**"): self.work(word.value) for word in node.keywords}
+        name = self._dotted(node.func)
+        function = FUNCTIONS.get(name) or _unknown(name)
+        arguments, keywords = self._many(node.args), self._keywords(node)
+        return lambda values: function(*arguments(values), **{word: work(values) for word, work in keywords.items()})
 
-        def call(values: Values) -> object:
-            apply = function(values)
-            if not callable(apply):
-                raise TypeError(f"{apply!r} is not callable")
-            return apply(*arguments(values), **{word: work(values) for word, work in keywords.items()})
-
-        return call
+    def _keywords(self, node: ast.Call) -> dict[str, Work]:
+        if any(isinstance(word.value, ast.Name) and word.value.id in UNHASHED for word in node.keywords):
+            _unknown("a type as a function")
+        return {word.arg or _unknown("**"): self.work(word.value) for word in node.keywords}
 
 
 _BUILDERS: dict[type[ast.expr], Callable[..., Work]] = {
@@ -232,50 +181,12 @@ def _unknown(what: str) -> NoReturn:
     raise NotPlain(what)
 
 
-def _known(name: str) -> object:
-    if name in _KNOWN:
-        return _KNOWN[name]
-    return _unknown(name)
+def _value(name: str) -> object:
+    return VALUES[name] if name in VALUES else _unknown(name)
 
 
 def _single(node: ast.expr) -> bool:
     """Whether `node` names an object that there is only one of, so that identity survives being sent."""
     if isinstance(node, ast.Constant):
         return node.value is None or isinstance(node.value, bool)
-    return isinstance(node, ast.Name) and isinstance(_KNOWN.get(node.id), type)
-
-
-def _product(left: object, right: object) -> object:
-    if isinstance(left, int | float | complex) and isinstance(right, int | float | complex):
-        return left * right
-    sequence, times = (right, left) if isinstance(left, int) else (left, right)
-    if isinstance(sequence, str | bytes | list | tuple) and isinstance(times, int) and len(sequence) * times <= _MAX_PRODUCT:
-        return sequence * times
-    raise TypeError("not a product of numbers, or too long")
-
-
-def _power(left: object, right: object) -> object:
-    if isinstance(left, int) and isinstance(right, int) and left.bit_length() * abs(right) > _MAX_PRODUCT:
-        raise OverflowError("too large a power")
-    if isinstance(left, int | float | complex) and isinstance(right, int | float | complex):
-        return left**right
-    raise TypeError("not a power of numbers")
-
-
-def _remainder(left: object, right: object) -> object:
-    if isinstance(left, int | float) and isinstance(right, int | float):
-        return left % right
-    raise TypeError("not a remainder of numbers")  # text of the program's would be a format, which can ask for any amount
-
-
-_BINARY: dict[type[ast.operator], Callable[..., object]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.BitOr: operator.or_,
-    ast.BitAnd: operator.and_,
-    ast.Mult: _product,
-    ast.Pow: _power,
-    ast.Mod: _remainder,
-}
+    return isinstance(node, ast.Name) and isinstance(VALUES.get(node.id), type)

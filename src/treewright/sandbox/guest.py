@@ -207,7 +207,7 @@ def _text_if_mutable(value: object) -> str | None:
     if not isinstance(value, list | dict | set | bytearray):
         return None
     try:
-        return encode(value, lambda part: id(part))
+        return encode(value, lambda part: id(part), _MAX_CARRIED)
     except Unsendable:
         return None
 

@@ -16,7 +16,7 @@ from treewright.core.task import CodeTask
 from treewright.sandbox.asserts import Check, Plan
 from treewright.sandbox.base import Limits, Sandbox
 from treewright.sandbox.bundle import bundle
-from treewright.sandbox.candidate import START_S, Candidate
+from treewright.sandbox.candidate import START_S, Candidate, LoadFailed
 from treewright.sandbox.encoding import encode
 from treewright.sandbox.messages import clean
 from treewright.sandbox.report import TestResult
@@ -65,9 +65,14 @@ class _Relay:
     def __init__(self, checker: Session, candidate: Candidate, results: dict[Check, TestResult], check_s: float) -> None:
         self._checker, self._candidate, self._results, self._check_s = checker, candidate, results, check_s
         self._gone: Ended | None = None  # why the program's process ended during the present check
+        self._started = time.monotonic()
 
     async def run(self, plan: Plan, task: CodeTask, pending: list[Check]) -> None:
-        """Run `pending` until all have a result or the checker is gone."""
+        """Run `pending` until all have a result or the checker is gone.
+
+        Raises:
+            LoadFailed: see `run_checker`.
+        """
         try:
             await self._checker.send(_order(plan, task, self._candidate, pending), self._check_s)
         except Ended as ended:
@@ -80,6 +85,9 @@ class _Relay:
             except _CheckerEnded as ended:
                 self._put(check, ended.verdict, detail=f"in the test itself: {ended.detail}")
                 return
+            except LoadFailed:
+                self._put(check, "error")
+                raise
 
     async def _one(self, check: Check) -> None:
         while True:

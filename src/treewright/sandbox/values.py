@@ -17,6 +17,7 @@ Standard library only: this text is also part of the programs sent into the sand
 
 from __future__ import annotations
 
+import builtins
 from itertools import groupby
 from types import SimpleNamespace
 
@@ -43,7 +44,6 @@ LIBRARY = {
     "datetime": "datetime",
     "timedelta": "datetime",
 }
-TYPES = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset, range, object, type)
 
 
 class Malformed(ValueError):
@@ -128,7 +128,7 @@ def _handle_only(tag: str, content: object) -> object:
     raise Malformed("a reference that has no meaning here")
 
 
-def _apart(members: Sequence[object]) -> Sequence[object]:
+def apart(members: Sequence[object]) -> Sequence[object]:
     """`members`, unless too many of them have the same hash."""
     if len(members) > _MAX_ALIKE:
         for _, alike in groupby(sorted(map(hash, members))):
@@ -138,7 +138,7 @@ def _apart(members: Sequence[object]) -> Sequence[object]:
 
 
 def _dict(content: list[object]) -> dict[object, object]:
-    keys = _apart(content[::2])
+    keys = apart(content[::2])
     return dict(zip(keys, content[1::2], strict=True))
 
 
@@ -150,7 +150,10 @@ def _range(content: list[int]) -> range:
 
 
 def _type(content: str) -> type:
-    return next(kind for kind in TYPES if kind.__name__ == content)
+    kind = vars(builtins)[content]
+    if not isinstance(kind, type):
+        raise Malformed("not a type")
+    return kind
 
 
 def _library(content: list[str]) -> object:
@@ -162,6 +165,8 @@ def _library(content: list[str]) -> object:
         return kind(first, *rest)
     if name == "timedelta":
         return kind(first, *rest)
+    if name == "Fraction" and not set(first) <= set("-0123456789/"):
+        raise Malformed("a fraction with an exponent, which could be huge")
     if name == "Fraction":
         return kind(first)
     if name == "Decimal":
@@ -175,8 +180,8 @@ def _library(content: list[str]) -> object:
 _DECODERS: dict[str, Callable[..., object]] = {
     "t": tuple,
     "d": _dict,
-    "s": lambda content: set(_apart(content)),
-    "z": lambda content: frozenset(_apart(content)),
+    "s": lambda content: set(apart(content)),
+    "z": lambda content: frozenset(apart(content)),
     "i": lambda content: int(content, 16),
     "c": lambda content: complex(*content),
     "r": _range,
