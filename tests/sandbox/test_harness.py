@@ -301,6 +301,7 @@ def test_swallowing_what_a_test_did_to_the_program_changes_nothing() -> None:
 def test_a_test_that_never_ends_by_itself_costs_that_test_alone() -> None:
     found = report("def f(x): return x", "assert f(1) == 1\nwhile f(1): assert True", "assert f(2).real == 2", time_limit_s=0.2)
     assert [item.verdict for item in found.results] == ["pass", "timeout", "pass"]
+    assert "2 s" in found.results[1].detail
 
 
 def test_objects_from_before_a_crash_are_not_taken_for_others() -> None:

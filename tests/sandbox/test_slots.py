@@ -71,7 +71,7 @@ def test_killing_says_killed_and_leaves_an_end_alone(sandbox: NamespaceSandbox) 
 
 def test_a_killed_zygote_costs_its_run_and_is_replaced() -> None:
     def zygotes(sandbox: NamespaceSandbox) -> list[int]:
-        return [pid for slot in sandbox.running() for pid in children(slot.pid)]
+        return [pid for slot in sandbox.running() for first in children(slot.pid) for pid in children(first)]
 
     async def kill(sandbox: NamespaceSandbox) -> list[Exit]:
         async with sandbox.start(Job(python="import time; time.sleep(60)")) as process:
@@ -88,6 +88,48 @@ def test_a_killed_zygote_costs_its_run_and_is_replaced() -> None:
             while alive(pid):
                 time.sleep(0.01)
         assert run(sandbox, "print(1)").status == "ok"
+
+
+@pytest.mark.parametrize("outermost", [True, False])
+def test_a_jail_whose_bwrap_is_killed_dies_with_everything_in_it(outermost: bool) -> None:
+    with namespaces(slots=1) as sandbox:
+        (slot,) = sandbox.running()
+        jailed = descendants(slot.pid)
+        os.kill(slot.pid if outermost else children(slot.pid)[0], signal.SIGKILL)
+        until = time.monotonic() + 20
+        while any(map(alive, jailed)) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert not any(map(alive, jailed))
+        assert run(sandbox, "print(1)").status == "ok"
+
+
+def test_a_zygote_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treewright.sandbox.run._LAST_WORD_S", 0.2)
+    monkeypatch.setattr("treewright.sandbox.slot._END_S", 0.2)
+    with namespaces(slots=1) as sandbox:
+        for pid in [pid for slot in sandbox.running() for pid in descendants(slot.pid)]:
+            os.kill(pid, signal.SIGSTOP)
+        assert run(sandbox, "pass", limits=Limits(wall_s=0.2)).status == "timeout"
+        assert run(sandbox, "print(1)").status == "ok"
+
+
+def test_runs_that_start_and_end_by_the_dozen_are_not_mixed_up(sandbox: NamespaceSandbox) -> None:
+    async def calls(number: int) -> None:
+        talk = "import os\nwhile data := os.read(3, 99): os.write(3, data)"
+        async with sandbox.start(Job(python=talk, channel=True, trusted=True)) as process:
+            for _ in range(3):
+                await process.send(b"%d" % number)
+                assert await process.receive() == b"%d" % number
+            process.kill()  # the line is hung up while others start
+            assert (await process.wait()).status == "killed"
+
+    async def all_of_them() -> None:
+        for _ in range(4):
+            async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+                for number in range(64):
+                    group.create_task(calls(number))
+
+    asyncio.run(all_of_them())
 
 
 def test_closing_ends_every_jail() -> None:

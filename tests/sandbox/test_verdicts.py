@@ -28,7 +28,9 @@ PLAIN = Ending(code=0, cause=None, reached=True, stdout=b"o", stderr=b"e", wall_
         ({"code": 5, "cause": "timeout"}, "error", "exit code 5"),
         ({"code": 0, "cause": "output"}, "output", "1 KiB"),
         ({"code": -signal.SIGXCPU, "cpu_s": 2.01}, "timeout", "processor"),
+        ({"code": -signal.SIGXCPU, "cpu_s": 1.7}, "timeout", "processor"),  # by its own count it was there
         ({"code": -signal.SIGKILL, "cpu_s": 3.0}, "timeout", "processor"),
+        ({"code": -signal.SIGKILL, "cpu_s": 1.9}, "killed", "outside"),
         ({"code": -signal.SIGXCPU, "cpu_s": 0.1}, "error", "SIGXCPU"),  # sent by itself
         ({"code": -signal.SIGALRM, "wall_s": 11.0}, "timeout", "10 s"),
         ({"code": -signal.SIGALRM}, "error", "SIGALRM"),

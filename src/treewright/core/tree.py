@@ -114,8 +114,7 @@ class Node(Generic[A, O]):
         id: its path: "0" is the root, "0.2.1" the second child of the root's third child.
         parent: None for the root.
         proposal: None for the root.
-        path: its id as numbers: (0, 2, 1) for "0.2.1". In path order a node stands before its children, and they before its
-            next sibling.
+        path: its id as numbers: (0, 2, 1) for "0.2.1". Path order is pre-order.
         status: where it is in its life.
         outcome: what executing it showed; None before.
         evaluation: how that was judged; None before.
@@ -192,8 +191,7 @@ class Tree(Generic[A, O]):
         root: the open node everything grows from.
         nodes: id -> node, in the order they were made.
         accepted: the node that ended the search, if one did.
-        arrivals: every node each time it became selectable, oldest first. Append-only: an order reads on from where it
-            was, so it never scans the tree, and one made later catches up.
+        arrivals: every node each time it became selectable, oldest first. Append-only: an order reads on from where it was.
     """
 
     def __init__(self) -> None:

@@ -39,14 +39,14 @@ class SQLiteJournal:
     """
 
     def __init__(self, path: Path, *, must_exist: bool = False, clock: Callable[[], float] = time.time) -> None:
-        from treewright.journal.tables import connect, tables
+        from treewright.journal.tables import connect, place, tables
 
         self._path = path
         self._clock = clock
         self._seen: dict[str, int] = {}  # run -> number of its last event that was read or written here
         self._held: dict[str, tuple[int, float]] = {}  # run -> its number and start, for those nobody else may write now
         self._claims = Claims(path.with_name(f"{path.name}-lock"))
-        self._tables = tables()
+        self._tables, self._place = tables(), place
         self._engine = connect(path)
         with self._faults():
             if path.is_dir():
@@ -105,7 +105,7 @@ class SQLiteJournal:
             execute, tables = self._connection.execute, self._tables
             with self._writing():
                 body = encode(event, self._texts.keep)
-                execute(tables.new_event, {"run": number, "seq": seq, "ms": ms, "body": body})
+                execute(tables.new_event, {"place": self._place(number, seq), "ms": ms, "body": body})
                 if costs := _costs(event):
                     execute(tables.add_costs, {"of": number, **costs})
             self._seen[run] = seq
@@ -210,7 +210,9 @@ class SQLiteJournal:
         try:
             yield
         except IntegrityError as error:
-            raise JournalError(f"the run goes on elsewhere in {self._path}: wait until it has ended, then resume it") from error
+            raise JournalError(
+                f"the run has moved on in {self._path} since it was read: another process has it; resume it after that"
+            ) from error
         except DBAPIError as error:
             raise JournalError(_sentence(self._path, str(error.orig))) from error
         except OSError as error:

@@ -12,6 +12,8 @@ from sqlalchemy.dialects.sqlite import insert
 from treewright.journal.texts import LONG
 
 _META = sa.MetaData()
+#: A run has room for this many events.
+_EVENTS = 1 << 32
 
 #: A run has a number, so that its events need not repeat its id, and its costs so far, so that no event is read for them.
 _RUN = sa.Table(
@@ -25,14 +27,13 @@ _RUN = sa.Table(
     sa.Column("tokens", sa.Integer, nullable=False, default=0),
     sa.Column("dollars", sa.Float, nullable=False, default=0.0),
 )
+#: One number for run and place (`place`), since SQLite packs a table of growing numbers most tightly. "ms": since the start.
 _EVENT = sa.Table(
     "event",
     _META,
-    sa.Column("run", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("seq", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("ms", sa.Integer, nullable=False),  # since the run started
+    sa.Column("place", sa.Integer, primary_key=True),
+    sa.Column("ms", sa.Integer, nullable=False),
     sa.Column("body", sa.LargeBinary, nullable=False),
-    sqlite_with_rowid=False,
 )
 #: The checksum shows when a text is damaged, and finds long ones again: an index of all would be longer than many of them.
 _TEXT = sa.Table(
@@ -65,29 +66,31 @@ class Tables:
         _META.create_all(connection, checkfirst=False)
 
 
+def place(run: int, seq: int) -> int:
+    """Where an event stands: the number of its run, and its own within that, from 1."""
+    return run * _EVENTS + seq
+
+
 def tables() -> Tables:
     """The statements."""
     run, event, text = _RUN.c, _EVENT.c, _TEXT.c
     of: sa.BindParameter[Any] = sa.bindparam("of")
     more = {name: run[name] + sa.bindparam(f"more_{name}") for name in ("executions", "calls", "tokens", "dollars")}
+    own = event.place.between(run.number * _EVENTS, run.number * _EVENTS + (_EVENTS - 1))
     first, last = _EVENT.alias(), _EVENT.alias()
     begin, end = (
-        sa.select(bound(event.seq)).where(event.run == run.number).correlate(_RUN).scalar_subquery()
-        for bound in (sa.func.min, sa.func.max)
+        sa.select(bound(event.place)).where(own).correlate(_RUN).scalar_subquery() for bound in (sa.func.min, sa.func.max)
     )
-    bounds = _RUN.join(first, sa.and_(first.c.run == run.number, first.c.seq == begin)).join(
-        last, sa.and_(last.c.run == run.number, last.c.seq == end)
-    )
-    at = run.started, event.ms
+    bounds = _RUN.join(first, first.c.place == begin).join(last, last.c.place == end)
     return Tables(
         new_run=insert(_RUN).on_conflict_do_nothing(),
         run_of=sa.select(run.number, run.started).where(run.id == of),
         add_costs=sa.update(_RUN).where(run.number == of).values(more),
         new_event=sa.insert(_EVENT),
-        events_of=sa.select(event.seq, *at, event.body)
-        .join(_RUN, run.number == event.run)
+        events_of=sa.select((event.place % _EVENTS).label("seq"), run.started, event.ms, event.body)
+        .join(_RUN, own)
         .where(run.id == of)
-        .order_by(event.seq),
+        .order_by(event.place),
         new_text=sa.insert(_TEXT).returning(text.number),
         long_texts=sa.select(text.number, text.body).where(text.checksum == of, _LONG),
         text_of=sa.select(text.checksum, text.body).where(text.number == of),

@@ -70,8 +70,7 @@ def statement(task: CodeTask) -> str:
     else:
         if task.entry_point and not re.search(rf"\b{re.escape(task.entry_point)}\b", task.prompt):
             parts.append(f"Name it `{task.entry_point}`.")
-        tests = dict.fromkeys(map(str.strip, task.tests))
-        shown = [t for t in tests if not re.search(re.escape(t) + r"(?!\w)", task.prompt)]
+        shown = [t for t in dict.fromkeys(map(str.strip, task.tests)) if t not in task.prompt]
         heading = "It must pass tests such as:"
     if task.setup.strip() and task.setup.strip() not in task.prompt:
         parts.append(f"This code stands before your program:\n```{task.language}\n{task.setup.strip()}\n```")

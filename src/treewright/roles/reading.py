@@ -18,17 +18,18 @@ from dataclasses import dataclass, field
 from treewright.roles.asking import Unreadable
 
 _WORDS = "strategy|approach|idea|reflection|plan|option|fix|step|method|solution"
-#: "1. x", "2) x", "**Strategy 3:** x", "<4> x", "5 - x", "6.x", "7、x"; and "8 x", marked as bare.
+#: "1. x", "2) x", "**Strategy 3:** x", "<4> x", "5 - x", "6.x", "7、x"; and "8 x", which is bare.
 #: subtle: no two repeats that stand next to each other match the same character, or a long line would take forever.
 _ITEM = re.compile(
     rf"[\W_]*(?:(?:{_WORDS}|(?:(?![\x00-\x7f])[^\W\d_]){{1,12}})[\W_]*)?(?P<number>\d{{1,2}})"
-    r"(?:[>)\]）】]{0,2}[*_]{0,3}\s?(?:[.):：、．。）]{1,2}(?!\d)|[-–—](?=\s)|(?<=[>)\]）】])(?=\s))[*_]{0,3}|(?P<bare>\s))"
+    r"(?:[>)\]）】]{0,2}[*_]{0,3}\s?(?:[.):：、．。）]{1,2}(?!\d)|[-–—](?=\s)|(?<=[>)\]）】])(?=\s))[*_]{0,3}|(?P<bare>\s|$))"
     r"\s*(?P<text>.*)$",
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"\s*[-*+•]\s+(?P<text>.*)$")
 _FENCE = re.compile(r"\s*(?:(?:[-*+>]|\d{1,2}[.)])\s+)?(`{3,}(?=[^`]*$)|~{3,})(.*)$")
-_BOLD = re.compile(r"(?<!\S)\*\*(?=\S)|(?<=\S)\*\*(?=[\s:.,;!?)\]–—-]|$)")
+#: "**bold**", and the end of what began before the number; not "x**2" and not "**kwargs".
+_BOLD = re.compile(r"(?:(?<!\S)\*\*(?=\S)(.+?))?(?<=\S)\*\*(?=[\s:.,;!?)\]–—-]|$)")
 _NOT_CODE = ("", "text", "txt", "plaintext", "markdown", "md")
 _ITEM_CHARS = 600
 
@@ -79,12 +80,14 @@ class _Outline:
 
     Args:
         items: the lines of each item.
+        bare: the numbers are followed by nothing: "1 x", "### Strategy 1".
         margin: indentation of the first item.
         inner: indentation of a list inside the last item; 0 for none yet.
         open: a line without a number would belong to the last item.
     """
 
     items: list[list[str]] = field(default_factory=list)
+    bare: bool = False
     margin: int = 0
     inner: int = 0
     open: bool = False
@@ -93,10 +96,11 @@ class _Outline:
         """Whether a line with a number or a bullet begins an item, rather than continues the one above."""
         parts = found.groupdict()
         expected = parts.get("number") is not None and int(parts["number"]) == len(self.items) + 1
-        if parts.get("bare") and not expected:  # "2 pointers move" is no item
+        bare = parts.get("bare") is not None
+        if bare and not (expected and (self.bare or not self.items)):  # "2 pointers move" is no item
             return False
         if not self.items:
-            self.margin = indent
+            self.margin, self.bare = indent, bare
         # subtle: a reply often lost the spaces before its first line, so the number that comes next counts at any depth.
         elif indent >= self.margin + 2 and (not expected or 0 < self.inner <= indent):
             self.inner = indent
@@ -122,7 +126,7 @@ def _items(lines: list[str], pattern: re.Pattern[str]) -> list[str]:
 def _plain(parts: list[str]) -> str:
     """An item as one line without markup, cut; "" when it says nothing."""
     joined = " ".join(filter(None, map(str.strip, parts[:_ITEM_CHARS])))[: 2 * _ITEM_CHARS]
-    plain = re.sub(r"`{3,}", "", _BOLD.sub("", joined)).strip()[:_ITEM_CHARS]
+    plain = re.sub(r"`{3,}", "", _BOLD.sub(r"\1", joined)).strip()[:_ITEM_CHARS]
     return plain if re.search(r"[^\W_]{2}", plain) else ""
 
 

@@ -8,6 +8,7 @@ divisions, routes, folders that this machine does not have.
 from __future__ import annotations
 
 import getpass
+import os
 import re
 import socket
 from collections.abc import Iterable
@@ -59,14 +60,15 @@ def _private() -> re.Pattern[str] | None:
 def _folders() -> dict[str, str]:
     """Folders of this machine, and what stands for each where it is named alone."""
     folders = {f"/{top}": f"/{top}" for top in _TOPS if Path("/", top).is_dir()}
+    temporary = Path(os.environ.get("TMPDIR", "/tmp"))
+    folders.setdefault(str(temporary), temporary.name)
     with suppress(OSError):  # the folder was removed meanwhile
         folders |= {str(folder): folder.name for folder in (Path.cwd(), Path(__file__).parents[2])}
     if user := _names()[0]:
         folders |= {f"/home/{user}": "~", f"/Users/{user}": "~"}
     with suppress(RuntimeError):  # no home
         folders[str(Path.home())] = "~"
-    folders.pop("/", None)
-    return folders
+    return {folder: alone for folder, alone in folders.items() if folder.startswith("/") and folder != "/"}
 
 
 @cache

@@ -108,7 +108,9 @@ def _namespaces() -> list[str]:
     # subtle: as root, no user namespace: bwrap could only map to the host's root. The zygote becomes the slot's own user.
     user = [] if os.getuid() == 0 else ["--unshare-user"]
     kinds = ["--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    return [*user, *kinds, "--hostname", "sandbox", "--die-with-parent", "--new-session", "--as-pid-1"]
+    # subtle: not --as-pid-1. As root the zygote changes its user, and bwrap, without capabilities, could no longer kill it when
+    # the host dies; bwrap's own first process it can, and with that everything in the jail.
+    return [*user, *kinds, "--hostname", "sandbox", "--die-with-parent", "--new-session"]
 
 
 def _tree(jail: Jail) -> list[str]:

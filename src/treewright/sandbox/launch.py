@@ -1,7 +1,8 @@
 """What the `process` adapter's child runs first: `LAUNCH` is handed to `python -c`.
 
 It imports nothing that is not built into the interpreter, for it is paid on every run. Arguments: descriptors of the program's
-text, of the gate and of the channel (-1 for none), seconds until an alarm, the kind of text, and the command for kind "exec".
+text, of the gate and of the channel (-1 for none), seconds until an alarm, folders of packages (separated by colons, for the
+interpreter starts without looking for them), the kind of text, and the command for kind "exec".
 The parent sets the resource limits while the child waits at the gate, so no line of the program runs without them; the child
 then overwrites the first byte of the text, which tells the parent that the program was reached. The alarm ends a program whose
 parent died before it could.
@@ -11,7 +12,8 @@ LAUNCH = r"""
 def launch():
     import _signal, posix, sys
     text, gate, channel = map(int, sys.argv[1:4])
-    kind, command = sys.argv[5], sys.argv[6:]
+    sys.path += filter(None, sys.argv[5].split(":"))
+    kind, command = sys.argv[6], sys.argv[7:]
     if not posix.read(gate, 1):
         posix._exit(0)
     pieces, at = [], 1

@@ -19,6 +19,7 @@ import os
 import socket
 import subprocess
 import sys
+import sysconfig
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from functools import lru_cache
@@ -39,14 +40,14 @@ class ProcessSandbox:
     """Runs each job in a process of its own. See the module for what that does and does not protect.
 
     Args:
-        python: interpreter for `Job.python`, 3.11 or newer, with the packages it has. Default: the host's interpreter with
-            its standard library only.
+        python: interpreter for `Job.python`, 3.11 or newer, with the packages it has. Default: the host's own.
         folder: where the private working folders are made. Default: the system's folder for temporary files.
     """
 
     def __init__(self, *, python: Path | None = None, folder: Path | None = None) -> None:
         self._python = [str(python), "-s", "-P"] if python else [sys.executable, "-s", "-P", "-S"]
         self._own_interpreter = python is None
+        self._packages = "" if python else ":".join({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
         self._folder = folder
 
     @property
@@ -94,7 +95,8 @@ class ProcessSandbox:
             output, output_end = _pipe(ours, theirs)
             errors, errors_end = _pipe(ours, theirs)
             channel, channel_end = _channel(ours, theirs) if job.channel else (None, -1)
-            arguments = [str(program), str(gate), str(channel_end), str(job.limits.wall_s + _ALARM_AFTER_S), kind, *command]
+            alarm_s = job.limits.wall_s + _ALARM_AFTER_S
+            arguments = [str(program), str(gate), str(channel_end), str(alarm_s), self._packages, kind, *command]
             child = subprocess.Popen(
                 [*self._python, "-X", "utf8", "-B", "-c", LAUNCH, *arguments],
                 stdin=_memory_file(job.stdin, theirs),

@@ -83,7 +83,7 @@ class _Relay:
             try:
                 await self._one(check)
             except _CheckerEnded as ended:
-                self._put(check, ended.verdict, detail=f"in the test itself: {ended.detail}")
+                self._put(check, ended.verdict, detail=f"the test itself: {ended.detail}")
                 return
             except LoadFailed:
                 self._put(check, "error")
@@ -127,7 +127,8 @@ class _Relay:
         try:
             return await self._checker.receive(max(left, 0.0), MAX_CARRIED)
         except Ended as ended:
-            raise _CheckerEnded(ended.verdict, ended.detail) from ended
+            detail = f"in all longer than {self._check_s:g} s" if ended.verdict == "timeout" else ended.detail
+            raise _CheckerEnded(ended.verdict, detail) from ended
 
     async def _to_checker(self, text: str) -> None:
         try:

@@ -71,16 +71,23 @@ class Run:
         with suppress(OSError):
             self._parcel.line.shutdown(socket.SHUT_WR)
         self._timer.cancel()
-        self._timer = self._loop.call_later(_LAST_WORD_S, self._broken)
+        self._timer = self._loop.call_later(_LAST_WORD_S, self._give_up_slot)
+
+    def _give_up_slot(self) -> None:
+        """The zygote does not do as it is told: its whole jail goes. That ends its line; if not even that, we go on all the same."""
+        self._broken()
+        self._timer = self._loop.call_later(_LAST_WORD_S, self._finish, b"")
 
     def _reported(self) -> None:
         """The zygote's report, or the end of its line without one because it is gone."""
         try:
-            data = self._parcel.line.recv(wire.MAX_PACKET)
+            self._finish(self._parcel.line.recv(wire.MAX_PACKET))
         except BlockingIOError:
             return
         except OSError:
-            data = b""
+            self._finish(b"")
+
+    def _finish(self, data: bytes) -> None:
         report: wire.Report | None = json.loads(data) if data else None
         self._loop.remove_reader(self._parcel.line)
         self._timer.cancel()

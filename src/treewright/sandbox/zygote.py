@@ -27,6 +27,7 @@ from typing import NoReturn
 
 from treewright.sandbox import child, linux, startup, wire
 
+_PATIENCE_S = 0.05
 _NOTIFICATION_RECEIVE, _NOTIFICATION = 0xC0502100, struct.Struct("QIIiIQ6Q")  # struct seccomp_notif
 
 
@@ -69,6 +70,7 @@ class Zygote:
         self._codes: dict[str, CodeType] = {}
         self._poll = select.poll()
         self._runs: dict[int, Run] = {}  # by each descriptor that belongs to it
+        self._fresh: set[int] = set()  # those watched since the last poll
         self._user = (os.getuid(), os.getgid())
         self._cores = len(os.sched_getaffinity(0))
         isolated = linux.NEW_USER | linux.NEW_MOUNT | linux.NEW_PID | linux.NEW_IPC
@@ -79,8 +81,10 @@ class Zygote:
         self._poll.register(startup.CONTROL, select.POLLIN)
         while True:
             ready = [descriptor for descriptor, _ in self._poll.poll(self._pause())]
+            self._fresh.clear()
             for descriptor in ready:
-                if descriptor in self._runs:  # else it went with its run a moment ago
+                # subtle: one that went with its run a moment ago may be a number that has come back with another meaning
+                if descriptor in self._runs and descriptor not in self._fresh:
                     self._attend(self._runs[descriptor], descriptor)
             if startup.CONTROL in ready:  # last: a new run's descriptors may have numbers that were closed just now
                 self._take_request()
@@ -124,6 +128,7 @@ class Zygote:
 
     def _watch(self, run: Run, descriptor: int) -> None:
         self._runs[descriptor] = run
+        self._fresh.add(descriptor)
         self._poll.register(descriptor, select.POLLIN)
 
     def _unwatch(self, descriptor: int) -> None:
@@ -152,9 +157,8 @@ class Zygote:
             run.failed = data.decode(errors="replace")
 
     def _deny(self, run: Run) -> None:
-        notification = bytearray(_NOTIFICATION.size)
-        with contextlib.suppress(OSError):  # it was killed while it waited
-            fcntl.ioctl(run.listener, _NOTIFICATION_RECEIVE, notification)
+        notification = _notification(run.listener)
+        if notification:
             _, _, _, call, _, _, *arguments = _NOTIFICATION.unpack(notification)
             if str(call) in self._config["signals"]:
                 run.raised = arguments[self._config["signals"][str(call)]]
@@ -201,6 +205,34 @@ class Zygote:
             if left <= 0:
                 run.over_cpu = True
                 self._kill(run)
+
+
+class _NothingThere(Exception):
+    pass
+
+
+def _notification(listener: int) -> bytearray | None:
+    """What the listener was told, or None if the one who waited there has just died.
+
+    subtle: reading it blocks until there is something, and a run that ends while it waits takes its notification along. A
+    hostile one could keep the zygote there; the alarm does not let it.
+    """
+
+    def give_up(*_: object) -> None:
+        raise _NothingThere
+
+    notification = bytearray(_NOTIFICATION.size)
+    try:
+        signal.signal(signal.SIGALRM, give_up)
+        signal.setitimer(signal.ITIMER_REAL, _PATIENCE_S)
+        try:
+            fcntl.ioctl(listener, _NOTIFICATION_RECEIVE, notification)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    except (_NothingThere, OSError):
+        return None
+    return notification
 
 
 def _pidfd(pid: int) -> int:
