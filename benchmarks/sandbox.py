@@ -228,8 +228,8 @@ ENDLESS = (
     "while True: pass",
     "import time; time.sleep(99)",
     "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 64))\ntime.sleep(99)",
-    "import threading\nfor _ in range(9): threading.Thread(target=lambda: [0 for _ in iter(int, 1)]).start()",
-    "9**9**9",
+    "import threading\nfor _ in range(9): threading.Thread(target=lambda: all(True for _ in iter(int, 1))).start()",
+    "import re\nre.match(r'(a+)+$', 'a' * 60 + 'b')",
     "x = bytearray(300 << 20)\nwhile True: pass",
 )
 

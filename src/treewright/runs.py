@@ -107,10 +107,10 @@ class Run:
         if end is not None and end.finished and not self._more_allowed():
             return self._solution(end, self.tree)
         async with AsyncExitStack() as stack:
+            slots = max(1, min(self.spec.parallel, _cores()))
+            adapter = build(self.spec.model, base_url=self.spec.base_url, slots=slots)  # a wrong name costs no more than this
             sandbox = await _sandbox(self.spec, stack)
-            adapter = await stack.enter_async_context(
-                build(self.spec.model, base_url=self.spec.base_url, slots=max(1, min(self.spec.parallel, _cores())))
-            )
+            await stack.enter_async_context(adapter)
             if isinstance(adapter, Scripted):  # its rows are used up one by one: go on behind those of earlier sittings
                 adapter.use_up(call.reply for call in self._past.calls if call.reply is not None)
             strategy = STRATEGIES[self.spec.strategy](self.spec, self._model(adapter), self._test(sandbox))

@@ -120,21 +120,25 @@ def solve(
     Raises:
         RuntimeError: called inside a running event loop: await `solve_async` there.
     """
-    return asyncio.run(
-        solve_async(
-            task,
-            model=model,
-            strategy=strategy,
-            preset=preset,
-            without=without,
-            budget=budget,
-            parallel=parallel,
-            seed=seed,
-            sandbox=sandbox,
-            sandbox_python=sandbox_python,
-            warm=warm,
-            base_url=base_url,
-            journal=journal,
-            sinks=sinks,
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(
+            solve_async(
+                task,
+                model=model,
+                strategy=strategy,
+                preset=preset,
+                without=without,
+                budget=budget,
+                parallel=parallel,
+                seed=seed,
+                sandbox=sandbox,
+                sandbox_python=sandbox_python,
+                warm=warm,
+                base_url=base_url,
+                journal=journal,
+                sinks=sinks,
+            )
         )
-    )
+    raise RuntimeError("solve() cannot wait inside a running event loop: await solve_async() there")

@@ -219,9 +219,10 @@ def test_7_aborted_programs_get_no_reflections() -> None:
 
 
 def test_8_the_script_submits_the_last_program_that_failed_and_throws_rejected_passes_away() -> None:
-    run = play(official, Plot(strategies=2, passed={"0.0": ALL, "0.1": 2}, usual=0), executions=None)
-    assert run.executed == ["0.0", "0.1"]
-    assert run.answer.text == program("0.1")
+    passed = {"0.0": 2, "0.1": ALL, "0.2": 1, "0.3": ALL}
+    run = play(official, Plot(strategies=4, passed=passed, usual=0), executions=None)
+    assert run.executed == ["0.0", "0.1", "0.2", "0.3"]
+    assert run.answer.text == program("0.2")
     assert (run.answer.verified, run.answer.solved) == (False, False)
 
 

@@ -63,7 +63,7 @@ def test_what_the_prompt_says_already_is_not_said_twice() -> None:
 
 
 def test_what_only_looks_as_if_the_prompt_said_it_is_said() -> None:
-    assert "Name it `add`." in statement(CodeTask("Additional sums.", entry_point="add"))
+    assert "Name it `add`." in statement(CodeTask("Give additional sums.", entry_point="add"))
     assert "Name it" not in statement(CodeTask("Write `add`.", entry_point="add"))
     text = statement(CodeTask("Double 1 to get 2.", examples=[Example("1", "2")]))
     assert "Input:\n1\nOutput:\n2" in text
@@ -100,7 +100,8 @@ def test_tests_are_shown_up_to_a_bound_and_the_rest_is_counted(kind: str) -> Non
         else:
             task = CodeTask("Do.", examples=[Example(text, "1") for text in texts])
         shown = statement(task)
-        assert 1500 < len(shown) < 2300
+        listed = shown.partition("such as:\n" if kind == "tests" else "Examples:\n")[2].rpartition("\n")[0]
+        assert 1800 < len(listed) <= 2000
         assert "more" in shown
     assert statement(CodeTask("Do.", tests=many)).count("assert") == 2000 // (len(many[0]) + 1)
 
@@ -159,6 +160,11 @@ def test_feedback_shows_many_failed_tests_and_counts_the_rest() -> None:
     assert text.count("actual: 2") > 20
     assert "more\nPassed:\nassert ok()" in text
     assert len(text) <= 2500
+
+
+def test_feedback_on_many_small_tests_is_bounded_too() -> None:
+    small = [TestResult("t", "fail", actual=""), TestResult("assert ok(1)", "pass")] * 1000
+    assert 2400 < len(feedback(Report(tuple(small)))) <= 2500
 
 
 words = st.text(max_size=30) | st.integers(0, 5000).map("x".__mul__)

@@ -187,12 +187,21 @@ def test_a_program_of_another_language_is_never_guessed_from_prose() -> None:
         read_program(RIGHT, language="rust")
 
 
+def test_a_stray_tag_hides_no_fence() -> None:
+    assert read_program("<div>\n```rust\nfn main() {}\n```\n", language="rust") == "fn main() {}\n"
+
+
 def test_bare_code_begins_with_its_imports_and_constants() -> None:
     code = "import math\nMOD = 10**9 + 7\n\ndef f(x):\n    return x % MOD\n\nprint(f(int(input())))\n"
     assert read_program(f"The program is\n{code}", "f") == code
     assert (
         read_program("n, k = map(int, input().split())\nprint(n + k)\n") == "n, k = map(int, input().split())\nprint(n + k)\n"
     )
+
+
+def test_bare_code_ends_where_the_prose_begins_however_much_of_it_there_is() -> None:
+    prose = "\n".join(f"{k} is explained in this line of prose" for k in range(100))
+    assert read_program(f"{RIGHT}{prose}", "f") == RIGHT
 
 
 def test_bare_code_that_was_cut_short_is_read_as_far_as_it_is_valid() -> None:

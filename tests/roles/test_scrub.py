@@ -69,7 +69,7 @@ def test_what_tells_of_the_machine_goes_and_what_matters_stays(text: str, left: 
         'assert simplify_path("/a/./b/../../c/") == "/c"',
         "</usr/lib> <tmp/> </tmp>",
         "dir/tmp/x and ./tmp/x and ../usr/x and ~/tmp/x",
-        "/tmpfile/x and /usrs/y",
+        "/tmpfile/x and /usrs/y and /home/mirabelles/x and /scratch/orchard-2/y",
         "/",
         "x & 0xFFFFFFFF ^ 0x5bd1e995",
         'print("x:\\n\\n\\t")',
@@ -89,6 +89,12 @@ def test_names_that_are_common_or_short_stay_words(name: str) -> None:
     text = f"the {name} of the tree; {name} = 3; def {name}(): pass"
     with lived_in_by(name, name):
         assert scrub(text) == text
+
+
+def test_a_home_folder_is_known_wherever_it_is() -> None:
+    with lived_in_by("mirabelle", "quetsche", home="/srv/people/m"):
+        text = "/srv/people/m/x/y.py, /home/mirabelle/x/y.py, /Users/mirabelle, /home/other/x/y.py"
+        assert scrub(text) == "y.py, y.py, ~, /home/other/x/y.py"
 
 
 def test_a_name_with_odd_characters_is_taken_as_it_is() -> None:

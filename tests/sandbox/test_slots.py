@@ -116,18 +116,18 @@ def test_a_zygote_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_runs_that_start_and_end_by_the_dozen_are_not_mixed_up(sandbox: NamespaceSandbox) -> None:
     async def calls(number: int) -> None:
         talk = "import os\nwhile data := os.read(3, 99): os.write(3, data)"
-        async with sandbox.start(Job(python=talk, channel=True, trusted=True)) as process:
-            for _ in range(3):
-                await process.send(b"%d" % number)
-                assert await process.receive() == b"%d" % number
-            process.kill()  # the line is hung up while others start
-            assert (await process.wait()).status == "killed"
+        frame = b"%d" % number
+        for _ in range(6):
+            async with sandbox.start(Job(python=talk, channel=True, trusted=True)) as process:
+                await process.send(frame)
+                assert await process.receive() == frame
+                process.kill()  # the line is hung up while others start
+                assert (await process.wait()).status == "killed"
 
     async def all_of_them() -> None:
-        for _ in range(4):
-            async with asyncio.timeout(60), asyncio.TaskGroup() as group:
-                for number in range(64):
-                    group.create_task(calls(number))
+        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+            for number in range(64):
+                group.create_task(calls(number))
 
     asyncio.run(all_of_them())
 
@@ -234,10 +234,11 @@ def test_a_closed_sandbox_says_so() -> None:
 
 def test_a_slot_that_cannot_be_started_later_on_costs_that_run_only(monkeypatch: pytest.MonkeyPatch) -> None:
     with namespaces(slots=1) as sandbox:
-        for pid in [pid for slot in sandbox.running() for pid in descendants(slot.pid)]:
-            os.kill(pid, signal.SIGKILL)
-            while alive(pid):
-                time.sleep(0.01)
+        (slot,) = sandbox.running()
+        jailed = descendants(slot.pid)
+        os.kill(slot.pid, signal.SIGKILL)
+        while any(map(alive, jailed)):
+            time.sleep(0.01)
         with monkeypatch.context() as broken:
             broken.setattr("treewright.sandbox.jail.arguments", lambda *_: ["/bin/false"])
             outcome = run(sandbox, "print(1)")

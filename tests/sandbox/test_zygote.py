@@ -1,7 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import select
+import socket
+import subprocess
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 import pytest
 
@@ -10,6 +15,7 @@ from treewright.sandbox import wire
 from treewright.sandbox.base import Job, Limits
 from treewright.sandbox.namespaces import NamespaceSandbox
 from treewright.sandbox.slot import Slot
+from treewright.sandbox.zygote import Run, Zygote
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +80,21 @@ def test_processor_time_of_many_runs_is_watched_at_once(sandbox: NamespaceSandbo
         return [outcome.status for outcome in outcomes]
 
     assert asyncio.run(all_of_them()) == ["timeout"] * 10
+
+
+def test_a_listener_without_a_notification_is_left_alone() -> None:
+    config = cast("wire.Config", {"level": "bare", "signals": {}})
+    ours, theirs = socket.socketpair()
+    reader, writer = os.pipe()
+    os.close(writer)  # POLLHUP without POLLIN, as a listener has when its run has just ended
+    with ours, theirs, subprocess.Popen(["/bin/sleep", "60"]) as bystander:
+        run = Run(bystander.pid, -1, ours, theirs, 1.0, 0.0, listener=reader)
+        Zygote(ours, config).attend(run, reader, select.POLLHUP)
+        assert run.denied == -1
+        with pytest.raises(subprocess.TimeoutExpired):
+            bystander.wait(0.3)
+        bystander.kill()
+    os.close(reader)
 
 
 def test_the_usual_modules_are_there_before_the_run(sandbox: NamespaceSandbox) -> None:

@@ -228,9 +228,16 @@ def test_a_task_without_tests_gets_a_few_programs_and_an_unverified_answer_that_
 
 
 @pytest.mark.parametrize("make", AGENTS)
-def test_without_tests_the_critic_alone_ranks_the_programs(make: Make) -> None:
-    run = play(make, Plot(strategies=3, task=UNTESTED, right=["0.2"]), executions=None)
-    assert run.answer.text == program("0.2")
+def test_without_tests_the_first_program_that_the_critic_finds_right_ends_the_search_unverified(make: Make) -> None:
+    run = play(make, Plot(strategies=3, task=UNTESTED, right=["0.1", "0.2"]), executions=None)
+    assert run.answer.text == program("0.1")
+    assert not run.answer.verified
+    assert [run.fate(node) for node in run.executed] == ["keep", "accept"]
+
+
+@pytest.mark.parametrize("make", AGENTS)
+def test_without_tests_and_without_a_word_for_it_no_program_is_accepted(make: Make) -> None:
+    run = play(make, Plot(strategies=3, task=UNTESTED), executions=None)
     assert {run.fate(node) for node in run.executed} == {"keep"}
 
 

@@ -18,6 +18,7 @@ app = App(
     help_epilogue=EPILOGUE,
     version=treewright.__version__,
     help_format="plaintext",
+    suppress_keyboard_interrupt=False,  # `main` says so
 )
 app.command("treewright.cli.solve:solve", name="solve", help="Search for a program that passes a task's tests.")
 app.command("treewright.cli.solve:resume", name="resume", help="Go on with a run that was stopped, paying for nothing twice.")

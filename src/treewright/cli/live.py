@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
@@ -29,10 +30,14 @@ REDRAWS = 4
 @asynccontextmanager
 async def live_tree(run: Run, console: Console, title: str) -> AsyncIterator[None]:
     """Draw the run's tree while the block runs, and leave its last state on the terminal."""
+    clock = asyncio.get_running_loop().time
+    started, before = clock(), run.budget.spent.seconds
 
     def draw() -> Group:
         height, width = max(6, console.height - 4), console.width - 1
-        head = Text.assemble((title, "bold"), f"  {run.spec.strategy} · {run.spec.model} · {costs(run.budget.spent)}")
+        # The search charges its seconds when it ends; until then they are counted here.
+        spent = replace(run.budget.spent, seconds=before + clock() - started)
+        head = Text.assemble((title, "bold"), f"  {run.spec.strategy} · {run.spec.model} · {costs(spent)}")
         head.truncate(width, overflow="ellipsis")
         nodes = window(run, height)
         hidden = len(run.tree.nodes) - len(nodes)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from functools import cache
 from typing import Any
 
@@ -47,14 +49,15 @@ def encode(event: Event, keep: Callable[[str], int]) -> bytes:
     Args:
         event: what happened.
         keep: stores a text and gives its number; equal texts have equal numbers.
-    """
-    from pydantic_core import to_jsonable_python
 
-    plain = to_jsonable_python(event)
+    Raises:
+        TypeError: an action or outcome holds something else than dataclasses, enums, and what JSON has.
+    """
+    plain = _take_out(event, keep)
     for amount in ("spent", "reserved"):  # most dimensions of an amount are zero, the default
         if amount in plain:
             plain[amount] = {name: value for name, value in plain[amount].items() if value}
-    text = json.dumps(_take_out(plain, keep), separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False)
     # subtle: not ASCII, where two lone surrogates side by side would be read back as one character.
     return pack(text.encode("utf-8", "surrogatepass"), WORDS)
 
@@ -101,10 +104,14 @@ def _of(generic: Any, argument: Any) -> Any:
 def _take_out(value: Any, keep: Callable[[str], int]) -> Any:
     if isinstance(value, str):
         return value if len(value) <= INLINE else {_REF: keep(value)}
+    if is_dataclass(value):
+        return {f.name: _take_out(getattr(value, f.name), keep) for f in fields(value)}
+    if isinstance(value, Enum):
+        return _take_out(value.value, keep)
     if isinstance(value, dict):
         taken = {key: _take_out(item, keep) for key, item in value.items()}
         return {_REF: [taken[_REF]]} if taken.keys() == {_REF} else taken
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_take_out(item, keep) for item in value]
     return value
 

@@ -82,9 +82,10 @@ class SQLiteJournal:
     def _recognized(self) -> bool:
         """Whether the file is a journal that can be read; False when it is empty. Leaves any other file as it is."""
         ask = self._connection.exec_driver_sql
+        # subtle: in this order, or a file that another process makes in between would look like that of another program.
+        used = ask("select count(*) from sqlite_master").scalar_one()
         ours = ask("pragma application_id").scalar_one() == APPLICATION
         version = ask("pragma user_version").scalar_one()
-        used = ask("select count(*) from sqlite_master").scalar_one()
         if used and not ours:
             raise JournalError(f"{self._path} is a database, but not a treewright journal: name another with --journal FILE")
         if version > SCHEMA:
@@ -107,7 +108,7 @@ class SQLiteJournal:
                 body = encode(event, self._texts.keep)
                 execute(tables.new_event, {"place": self._place(number, seq), "ms": ms, "body": body})
                 if costs := _costs(event):
-                    execute(tables.add_costs, {"of": number, **costs})
+                    execute(tables.add_costs, {"of": run, **costs})
             self._seen[run] = seq
             if isinstance(event, RunEnded):
                 self._claims.give_back(self._lock_of(self._held.pop(run)[0]))

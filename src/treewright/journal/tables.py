@@ -19,13 +19,14 @@ _EVENTS = 1 << 32
 _RUN = sa.Table(
     "run",
     _META,
-    sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("id", sa.Text, nullable=False, unique=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, nullable=False),
     sa.Column("started", sa.Float, nullable=False),
     sa.Column("executions", sa.Integer, nullable=False, default=0),
     sa.Column("calls", sa.Integer, nullable=False, default=0),
     sa.Column("tokens", sa.Integer, nullable=False, default=0),
     sa.Column("dollars", sa.Float, nullable=False, default=0.0),
+    sqlite_with_rowid=False,
 )
 #: One number for run and place (`place`), since SQLite packs a table of growing numbers most tightly. "ms": since the start.
 _EVENT = sa.Table(
@@ -75,6 +76,7 @@ def tables() -> Tables:
     """The statements."""
     run, event, text = _RUN.c, _EVENT.c, _TEXT.c
     of: sa.BindParameter[Any] = sa.bindparam("of")
+    next_number = sa.select(sa.func.coalesce(sa.func.max(run.number), 0) + 1).correlate(None).scalar_subquery()
     more = {name: run[name] + sa.bindparam(f"more_{name}") for name in ("executions", "calls", "tokens", "dollars")}
     own = event.place.between(run.number * _EVENTS, run.number * _EVENTS + (_EVENTS - 1))
     first, last = _EVENT.alias(), _EVENT.alias()
@@ -83,9 +85,9 @@ def tables() -> Tables:
     )
     bounds = _RUN.join(first, first.c.place == begin).join(last, last.c.place == end)
     return Tables(
-        new_run=insert(_RUN).on_conflict_do_nothing(),
+        new_run=insert(_RUN).values(number=next_number).on_conflict_do_nothing(),
         run_of=sa.select(run.number, run.started).where(run.id == of),
-        add_costs=sa.update(_RUN).where(run.number == of).values(more),
+        add_costs=sa.update(_RUN).where(run.id == of).values(more),
         new_event=sa.insert(_EVENT),
         events_of=sa.select((event.place % _EVENTS).label("seq"), run.started, event.ms, event.body)
         .join(_RUN, own)

@@ -74,7 +74,7 @@ class Run:
         self._timer = self._loop.call_later(_LAST_WORD_S, self._give_up_slot)
 
     def _give_up_slot(self) -> None:
-        """The zygote does not do as it is told: its whole jail goes. That ends its line; if not even that, we go on all the same."""
+        """The zygote does not do as it is told, so its whole jail goes, which ends its line; even if not, this ends."""
         self._broken()
         self._timer = self._loop.call_later(_LAST_WORD_S, self._finish, b"")
 

@@ -80,12 +80,12 @@ class Zygote:
         """Until the host hangs up; then end every run and leave."""
         self._poll.register(startup.CONTROL, select.POLLIN)
         while True:
-            ready = [descriptor for descriptor, _ in self._poll.poll(self._pause())]
+            ready = dict(self._poll.poll(self._pause()))
             self._fresh.clear()
-            for descriptor in ready:
+            for descriptor, events in ready.items():
                 # subtle: one that went with its run a moment ago may be a number that has come back with another meaning
                 if descriptor in self._runs and descriptor not in self._fresh:
-                    self._attend(self._runs[descriptor], descriptor)
+                    self.attend(self._runs[descriptor], descriptor, events)
             if startup.CONTROL in ready:  # last: a new run's descriptors may have numbers that were closed just now
                 self._take_request()
             self._look_at_clocks()
@@ -135,12 +135,15 @@ class Zygote:
         if self._runs.pop(descriptor, None) is not None:
             self._poll.unregister(descriptor)
 
-    def _attend(self, run: Run, descriptor: int) -> None:
+    def attend(self, run: Run, descriptor: int, events: int) -> None:
+        """One of a run's descriptors has `events` of `poll`."""
         if descriptor == run.pidfd:
             self._reap(run)
         elif descriptor == run.line.fileno():  # the host says kill, or is gone
             self._unwatch(descriptor)
             self._kill(run)
+        elif descriptor == run.listener and not events & select.POLLIN:
+            self._unwatch(descriptor)  # all who could have been told of are gone; reading it would never return
         elif descriptor == run.listener:
             self._deny(run)
         else:

@@ -124,10 +124,11 @@ class CodeTree:
         """A program that passes every visible test: verified, or refined once more. It is never aborted."""
         tested = tried.report.total > 0
         if not self.settings.verification:
-            return Evaluation(1.0, Verdict.ACCEPT) if tested else Evaluation(_untested_score(None), Verdict.KEEP)
+            return Evaluation(1.0 if tested else _untested_score(None), Verdict.ACCEPT)
         opinion = await self.critic.verify(self.task, node.id, tried)
-        if not tested:  # nothing ran: the Critic's word alone ranks it, and verifies nothing
-            return Evaluation(_untested_score(opinion.value), Verdict.KEEP, opinion.review, opinion.value is not None)
+        if not tested:  # nothing ran: the Critic's word alone ranks it, may end the search, and verifies nothing
+            verdict = Verdict.ACCEPT if opinion.value else Verdict.KEEP
+            return Evaluation(_untested_score(opinion.value), verdict, opinion.review, opinion.value is not None)
         fit, known = await self._fidelity(node, tried)
         if opinion.value is None:  # no opinion: eligible, but never an accept
             return Evaluation(fit, Verdict.KEEP, opinion=False)
@@ -181,7 +182,9 @@ class CodeTree:
     async def answer(self, tree: CodeSearch) -> Answer:
         """The accepted program; else the one with the best score, earliest first, marked unverified (section 3.4)."""
         if tree.accepted is not None:
-            return _submit(tree.accepted, verified=True, why="accepted: it passes every visible test")
+            tested = self.task.visible > 0
+            why = "accepted: it passes every visible test" if tested else _doubt(tree.accepted, self.task)
+            return _submit(tree.accepted, verified=tested, why=why)
         # subtle: in this order, not in that of the tree, which depends on timing.
         executed = sorted((n for n in tree.nodes.values() if n.outcome and n.outcome.program), key=lambda n: (n.depth, n.path))
         # Without tests no program passes and none fails: the Critic's word is all there is to go by.
