@@ -196,9 +196,15 @@ def test_of_two_faults_the_first_is_raised() -> None:
 
 
 def test_only_executing_a_node_costs_an_execution() -> None:
+    run = Run(Layer(), budget=Budget(Limits(executions=1)))
+    assert run.go().usage.executions == 1
+    assert run.tree.root.status is Status.EXPANDED
+
+
+def test_children_that_could_never_be_executed_are_not_asked_for() -> None:
     run = Run(Layer(), budget=Budget(Limits(executions=0)))
     assert run.go().reason == "executions"
-    assert run.tree.root.status is Status.EXPANDED
+    assert (run.tree.root.status, run.events) == (Status.OPEN, [])
 
 
 def test_a_limit_reached_inside_a_step_ends_the_search_after_the_steps_in_flight() -> None:

@@ -83,7 +83,7 @@ def test_processor_time_of_many_runs_is_watched_at_once(sandbox: NamespaceSandbo
 
 
 def test_a_listener_without_a_notification_is_left_alone() -> None:
-    config = cast("wire.Config", {"level": "bare", "signals": {}})
+    config = cast("wire.Config", {"level": "bare", "signals": {}, "filters": {}})
     ours, theirs = socket.socketpair()
     reader, writer = os.pipe()
     os.close(writer)  # POLLHUP without POLLIN, as a listener has when its run has just ended

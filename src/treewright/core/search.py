@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, Protocol
 
-from treewright.core.budget import ACCEPTED, FAULT, NOTHING, ONE_EXECUTION, Budget, Spend
+from treewright.core.budget import ACCEPTED, FAULT, NOTHING, ONE_EXECUTION, Budget, Fit, Spend
 from treewright.core.errors import BudgetSpent, TreewrightError
 from treewright.core.events import NodeEvaluated, NodeExpanded, Sink
 from treewright.core.tree import A, Evaluation, Node, O, Proposal, Status, Tree
@@ -189,6 +189,9 @@ def _claim(strategy: Strategy[A, O], tree: Tree[A, O], budget: Budget) -> Node[A
     node = strategy.select(tree)
     if node is None:
         return None
+    fit, limit = budget.fits(ONE_EXECUTION)
+    if fit is Fit.NEVER:  # also for an open node: children that can never be executed are not worth asking for
+        raise BudgetSpent(limit)
     tree.start(node)
     paid = False
     try:

@@ -45,7 +45,7 @@ class SQLiteJournal:
         self._clock = clock
         self._seen: dict[str, int] = {}  # run -> number of its last event that was read or written here
         self._held: dict[str, tuple[int, float]] = {}  # run -> its number and start, for those nobody else may write now
-        self._claims = Claims(path.with_name(f"{path.name}-lock"))
+        self._claims = Claims(Path(f"{path}-lock"))
         self._tables, self._place = tables(), place
         self._engine = connect(path)
         with self._faults():
@@ -216,6 +216,8 @@ class SQLiteJournal:
             ) from error
         except DBAPIError as error:
             raise JournalError(_sentence(self._path, str(error.orig))) from error
+        except FileExistsError as error:
+            raise JournalError(_unwritable(self._path, f"{self._path.parent} is no folder")) from error
         except OSError as error:
             raise JournalError(_unwritable(self._path, error.strerror or str(error))) from error
 

@@ -30,6 +30,7 @@ WORK = "/tmp"
 USER = 1000  # the run's own idea of its user; the kernel knows it by the slot's
 SELF = b"\x1e\xab\x57\x7e"  # `seccomp.SELF`: where the run's process id belongs in the second filter
 _REPORT = 4
+_FILES = ("linux", "wire", "child", "startup", "zygote")
 _THREADS = 128  # tasks of a run that may not have new processes; address space bounds them earlier
 _STACK_MB = 64
 _PATH = "/usr/local/bin:/usr/bin:/bin:/opt/tools/bin"
@@ -38,6 +39,7 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "PATH": _PATH,
 }
+_OURS = ("treewright", *(f"treewright.{name}" for name in ("sandbox", *map("sandbox.{}".format, _FILES))))
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -48,6 +50,7 @@ class Setup:
     Args:
         request: the host's request.
         config: the slot's settings.
+        filters: kind of run -> its filters, with notification and without.
         code: the compiled trusted program, or None when the program is in the payload.
         descriptors: standard input, output, error, and the channel if there is one.
         payload: descriptor of the memory file with the program's text and its files, or None.
@@ -57,6 +60,7 @@ class Setup:
 
     request: wire.Request
     config: wire.Config
+    filters: dict[str, list[bytes]]
     code: CodeType | None
     descriptors: list[int]
     payload: int | None
@@ -188,17 +192,18 @@ def _find(command: list[str]) -> str:
 def _close_the_door(setup: Setup) -> None:
     """Give up all privileges, install the filters, tell the zygote, and cut the line to it."""
     request, config = setup.request, setup.config
-    linux.drop_privileges()
+    kind = wire.kind(bool(request["command"]), bool(request["limits"]["processes"]))
+    linux.drop_privileges(for_good=kind != wire.kind(False, False))
     if config["level"] == "landlock":
         linux.landlock(config["roots"] + ([request["folder"]] if request["folder"] else []))
         own_id = os.getpid().to_bytes(4, sys.byteorder)
         linux.install_filter(base64.b64decode(config["only_itself"]).replace(SELF, own_id))
-    notifying, killing = config["filters"][wire.kind(bool(request["command"]), bool(request["limits"]["processes"]))]
+    notifying, killing = setup.filters[kind]
     with socket.socket(fileno=os.dup(_REPORT)) as report:
         try:
-            listener = linux.install_filter(base64.b64decode(notifying), listener=True)
+            listener = linux.install_filter(notifying, listener=True)
         except OSError:  # an outer filter listens already: the kernel then kills without telling which call it was
-            listener = linux.install_filter(base64.b64decode(killing))
+            listener = linux.install_filter(killing)
         if listener is not None:
             socket.send_fds(report, [b"+"], [listener])
             os.close(listener)
@@ -217,14 +222,18 @@ def _execute(path: str, command: list[str]) -> NoReturn:
         os._exit(127)
 
 
-def _forget_the_zygote() -> None:
-    """Our modules are of no use to the program, and a package of ours that is half there would only confuse it."""
-    for name in [name for name in sys.modules if name.split(".")[0] == "treewright"]:
-        del sys.modules[name]
+def own_environment() -> None:
+    """Take on the environment that every run has. Done once, in the zygote, which has no other use for one."""
     os.environ.clear()
     os.environ.update(_ENVIRONMENT)
     for name in _ONE_THREAD:  # for libraries only: on a machine with many cores their pools would not fit into the memory limit
         os.putenv(name, "1")
+
+
+def _forget_the_zygote() -> None:
+    """Our modules are of no use to the program, and a package of ours that is half there would only confuse it."""
+    for name in _OURS:
+        sys.modules.pop(name, None)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
         numpy.random.seed()  # else every run of a slot would draw the same numbers; `random` sees to itself

@@ -130,15 +130,24 @@ def allow_own_proc_files() -> None:
     _prctl(_PR_SET_DUMPABLE, 1, "prctl")
 
 
-def drop_privileges() -> None:
-    """No capability, now or through any later program, and none to be gained (`no_new_privs`)."""
+def drop_privileges(*, for_good: bool = True) -> None:
+    """No capability, and none to be gained (`no_new_privs`).
+
+    Args:
+        for_good: also empty the bounding set, which matters only to programs that this process turns into.
+    """
     _prctl(_PR_SET_NO_NEW_PRIVS, 1, "no_new_privs")
+    header = struct.pack("<II", 0x20080522, 0)
+    if for_good:
+        _empty_bounding_set()
+    _syscall(_CAPSET, "capset", header, bytes(24))
+
+
+def _empty_bounding_set() -> None:
     prctl, zero = _libc().prctl, ctypes.c_ulong(0)
     for capability in range(64):
         if prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), zero, zero, zero) < 0:
-            break  # past the last one the kernel knows, or not ours to drop: then there is nothing to drop
-    header = struct.pack("<II", 0x20080522, 0)
-    _syscall(_CAPSET, "capset", header, bytes(24))
+            return  # past the last one the kernel knows, or not ours to drop: then there is nothing to drop
 
 
 def install_filter(program: bytes, *, listener: bool = False) -> int | None:

@@ -12,7 +12,7 @@ import resource
 import socket
 import sys
 
-from treewright.sandbox import linux, wire
+from treewright.sandbox import child, linux, wire
 
 CONTROL = 4
 _USUAL = """
@@ -47,6 +47,7 @@ def get_ready(config: wire.Config) -> wire.Ready:
     except OSError as error:
         return {"error": str(error), "python": version, "cold": []}
     sys.path[:] = config["path"]
+    child.own_environment()
     cold = []
     for name in [*_USUAL.split(), *config["warm"]]:
         try:

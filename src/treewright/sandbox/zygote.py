@@ -13,6 +13,7 @@ A trusted text is compiled once and kept by its hash; untrusted text is never lo
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import fcntl
 import os
@@ -67,6 +68,7 @@ class Zygote:
     def __init__(self, control: socket.socket, config: wire.Config) -> None:
         self._control = control
         self._config = config
+        self._filters = {kind: [base64.b64decode(one) for one in pair] for kind, pair in config["filters"].items()}
         self._codes: dict[str, CodeType] = {}
         self._poll = select.poll()
         self._runs: dict[int, Run] = {}  # by each descriptor that belongs to it
@@ -123,7 +125,9 @@ class Zygote:
                 text = os.pread(payload, request["text_bytes"], 0)
                 self._codes[request["trusted"]] = compile(text, "guest.py", "exec", dont_inherit=True)
             code = self._codes[request["trusted"]]
-        setup = child.Setup(request, self._config, code, descriptors[:streams], payload, report.fileno(), self._user)
+        setup = child.Setup(
+            request, self._config, self._filters, code, descriptors[:streams], payload, report.fileno(), self._user
+        )
         return linux.fork_into(self._flags, lambda: child.run(setup))
 
     def _watch(self, run: Run, descriptor: int) -> None:
