@@ -18,7 +18,7 @@ from treewright.core.task import CodeTask
 from treewright.models.base import Reply, Request
 from treewright.models.estimates import usual_usage
 from treewright.sandbox.base import Sandbox
-from treewright.sandbox.report import Report, TestResult
+from treewright.sandbox.judging.report import Report, TestResult
 
 TASK = CodeTask(
     "Write a Python function `add(a, b)` that returns the sum of the two numbers a and b.",

@@ -522,21 +522,19 @@ def test_a_spec_comes_back_from_the_journal_as_it_was(desk: Desk) -> None:
 
 
 def test_ids_sort_by_time_wherever_one_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = [0, 1_793_000_000, 1_793_000_001, 1_793_003_600, 1_800_000_000, 4_000_000_000]  # one at a change of summer time
+    summer_ends = 1_793_000_000
+    moments = [0.0, 1e9, 1e9 + 0.001, 1e9 + 0.0011, 1e9 + 0.9999, summer_ends, summer_ends + 1800, summer_ends + 3600, 4e9]
     ids = []
     for zone in ("Europe/Berlin", "America/New_York", "UTC"):
         monkeypatch.setenv("TZ", zone)
         time.tzset()
         for moment in moments:
-            now = time.gmtime(moment)
-            monkeypatch.setattr(time, "gmtime", lambda *_, now=now: now)
-            ids.append((moment, new_id()))
-            monkeypatch.undo()
-            monkeypatch.setenv("TZ", zone)
+            monkeypatch.setattr(time, "time", lambda moment=moment: moment)
+            ids.append((new_id(), moment))
     monkeypatch.undo()
     time.tzset()
-    assert [moment for moment, _ in sorted(ids, key=lambda pair: pair[1])] == sorted(moment for moment, _ in ids)
-    assert len({name for _, name in ids}) == len(ids)
+    assert [moment for _, moment in sorted(ids)] == sorted(moment for _, moment in ids)
+    assert len({name for name, _ in ids}) == len(ids)
 
 
 def test_a_run_costs_the_journal_less_than_a_kilobyte_a_node(desk: Desk) -> None:

@@ -68,10 +68,8 @@ def test_an_unverified_answer_is_printed_and_ends_with_1(home: Path, capsys: Cap
 
 
 def test_a_task_without_tests_says_unverified_and_why(home: Path, capsys: Capture) -> None:
-    talk = (TALK[0], ("Say", block("a + b")), ("Would it pass", "True")) + (
-        ("Say", block("b + a")),
-        ("Would it pass", "True"),
-    ) * 3
+    again = (("Say", block("b + a")), ("Would it pass", "True")) * 3
+    talk = (TALK[0], ("Say", block("a + b")), ("Would it pass", "True"), *again)
     write_script(Path("talk.jsonl"), rows(talk=talk))
     task = write_task('prompt = "Say how to add."')
     done = here(capsys, *SOLVE[:1], task, *SOLVE[2:])
@@ -135,22 +133,17 @@ def test_an_answer_that_cannot_be_written_is_on_record(home: Path, out: str, cap
     assert here(capsys, "resume", run, "--journal", "my journal.db", "--quiet") == Done(0, ANSWER, "")
 
 
-@pytest.mark.parametrize("name", ["add.toml", "add.py", "folder"])
-def test_a_task_comes_from_a_file_a_folder_or_standard_input(
-    home: Path, name: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if name == "add.py":
-        write_task(
-            'def add(a, b):\n    """Write a Python function: the sum of two numbers."""\n\n\n'
-            "assert add(2, 3) == 5\nassert add(-4, 1) == -3\nassert add(0, 0) == 0\n",
-            name,
-        )
-    if name == "folder":
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TOML.encode())))
-        name = "-"
-    done = here(capsys, "solve", name, *SOLVE[2:], "--json", "--quiet")
-    assert done.status == 0, done.err
-    assert json.loads(done.out)["task"] == {"-": "stdin"}.get(name, "add")
+def test_a_task_comes_from_a_python_file(home: Path, capsys: Capture) -> None:
+    stub = 'def add(a, b):\n    """Write a Python function: the sum of two numbers."""\n\n\n'
+    task = write_task(stub + "assert add(2, 3) == 5\nassert add(-4, 1) == -3\nassert add(0, 0) == 0\n", "sum.py")
+    done = here(capsys, "solve", task, *SOLVE[2:], "--json", "--quiet")
+    assert (done.status, json.loads(done.out)["task"]) == (0, "sum")
+
+
+def test_a_task_comes_from_standard_input(home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TOML.encode())))
+    done = here(capsys, "solve", "-", *SOLVE[2:], "--json", "--quiet")
+    assert (done.status, json.loads(done.out)["task"]) == (0, "stdin")
 
 
 def test_the_environment_names_the_model(home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,7 +197,7 @@ BAD_OPTIONS = {
     "a price nobody knows": (
         ["--model", "openai:mine@http://127.0.0.1:9/v1", "--budget", "usd=1"], 2, "no price is known for openai:mine@http",
     ),
-    "a journal below a file": (["--journal", "add.toml/j.db"], 2, "the journal add.toml/j.db cannot be written (add.toml is no"),
+    "a journal below a file": (["--journal", "add.toml/j.db"], 2, "the journal add.toml/j.db cannot be written (add.toml is"),
     "a journal nobody may write": (["--journal", "/proc/j.db"], 2, "the journal /proc/j.db cannot be written ("),
     "a journal that is a folder": (["--journal", "."], 2, ". is a folder: name a file in it with --journal FILE"),
     "a journal that is none": (["--journal", "add.toml"], 2, "add.toml is not a treewright journal, or is damaged"),

@@ -30,7 +30,6 @@ WORK = "/tmp"
 USER = 1000  # the run's own idea of its user; the kernel knows it by the slot's
 SELF = b"\x1e\xab\x57\x7e"  # `seccomp.SELF`: where the run's process id belongs in the second filter
 _REPORT = 4
-_FILES = ("linux", "wire", "child", "startup", "zygote")
 _THREADS = 128  # tasks of a run that may not have new processes; address space bounds them earlier
 _STACK_MB = 64
 _PATH = "/usr/local/bin:/usr/bin:/bin:/opt/tools/bin"
@@ -39,7 +38,15 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "PATH": _PATH,
 }
-_OURS = ("treewright", *(f"treewright.{name}" for name in ("sandbox", *map("sandbox.{}".format, _FILES))))
+_OURS = (
+    "treewright",
+    "treewright.sandbox",
+    "treewright.sandbox.child",
+    "treewright.sandbox.linux",
+    "treewright.sandbox.startup",
+    "treewright.sandbox.wire",
+    "treewright.sandbox.zygote",
+)
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 

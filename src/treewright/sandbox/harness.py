@@ -13,9 +13,9 @@ from __future__ import annotations
 from treewright.core.errors import UserError
 from treewright.core.task import CodeTask
 from treewright.sandbox.base import Limits, Sandbox
-from treewright.sandbox.examples import SameOutput, run_examples, same_lines, same_tokens
-from treewright.sandbox.functions import run_functions
-from treewright.sandbox.report import Report, TestResult
+from treewright.sandbox.judging.examples import SameOutput, run_examples, same_lines, same_tokens
+from treewright.sandbox.judging.functions import run_functions
+from treewright.sandbox.judging.report import Report, TestResult
 
 __all__ = ["Report", "SameOutput", "TestResult", "run_tests", "same_lines", "same_tokens"]
 
