@@ -69,10 +69,11 @@ def journal_bytes() -> tuple[int, int, int, float]:
         rows.append(
             {
                 "when": "Follow this strategy|Name it|improved program",
-                "reply": f"```python\n{program}    return {n}\n```".replace("{n}", str(n)),
+                "reply": f"```python\n{program}    return {-1 - n}\n```".replace("{n}", str(n)),
             }
         )
-        rows.append({"when": "How close", "reply": f"Off by a constant, case {n}.\n3"})
+        rows.append({"when": "How close|carry out the", "reply": f"Off by a constant, case {n}.\n3"})
+        rows.append({"when": "How close|carry out the", "reply": f"It does as it says, case {n}.\n4"})
         rows.append({"when": "Reflect on", "reply": f"1. Return the sum, attempt {n}.\n2. Check the order, attempt {n}."})
     with tempfile.TemporaryDirectory() as folder:
         script, file = Path(folder) / "script.jsonl", Path(folder) / "journal.db"
@@ -90,7 +91,7 @@ def journal_bytes() -> tuple[int, int, int, float]:
 
         with sqlite3.connect(file) as database:
             database.execute("vacuum")
-            texts = database.execute("select sum(length(body) + length(hash)) from text").fetchone()[0]
+            texts = database.execute("select sum(length(body)) from text").fetchone()[0]
         return solution.usage.executions, file.stat().st_size, texts, seconds
 
 

@@ -197,7 +197,7 @@ def counts() -> dict[str, int]:
     return {
         "processes": len(tree_of(os.getpid())),
         "descriptors": len(list(Path("/proc/self/fd").iterdir())),
-        "files": sum(len(list(Path(place).iterdir())) for place in ("/tmp", "/dev/shm")),
+        "files": sum(len(list(Path(place).glob("treewright*"))) for place in ("/tmp", "/dev/shm")),
         "cgroups": sum(entry.is_dir() for entry in groups.folder.iterdir()) if groups else 0,
     }
 
