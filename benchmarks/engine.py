@@ -64,7 +64,7 @@ def journal_bytes() -> tuple[int, int, int, float]:
 
     nodes = 200
     program = "def add(a, b):\n" + "".join(f"    # a line of a longer program, number {{n}}, {i}\n" for i in range(30))
-    rows = [{"when": "strategies to solve", "reply": "\n".join(f"{i}. Strategy number {i} in words." for i in range(1, 6))}]
+    rows = [{"when": "strategies to solve", "reply": "\n".join(f"{i}. Strategy number {i} in words." for i in range(1, 11))}]
     for n in range(nodes):
         rows.append(
             {
@@ -74,7 +74,9 @@ def journal_bytes() -> tuple[int, int, int, float]:
         )
         rows.append({"when": "How close|carry out the", "reply": f"Off by a constant, case {n}.\n3"})
         rows.append({"when": "How close|carry out the", "reply": f"It does as it says, case {n}.\n4"})
-        rows.append({"when": "Reflect on", "reply": f"1. Return the sum, attempt {n}.\n2. Check the order, attempt {n}."})
+        rows.append(
+            {"when": "Reflect on", "reply": "\n".join(f"{i}. Return the sum, attempt {n}, way {i}." for i in range(1, 6))}
+        )
     with tempfile.TemporaryDirectory() as folder:
         script, file = Path(folder) / "script.jsonl", Path(folder) / "journal.db"
         script.write_text("\n".join(map(json.dumps, rows)))

@@ -189,9 +189,10 @@ def _claim(strategy: Strategy[A, O], tree: Tree[A, O], budget: Budget) -> Node[A
     node = strategy.select(tree)
     if node is None:
         return None
-    fit, limit = budget.fits(ONE_EXECUTION)
-    if fit is Fit.NEVER:  # also for an open node: children that can never be executed are not worth asking for
-        raise BudgetSpent(limit)
+    if node.status is Status.OPEN:  # children that can never be executed are not worth asking for
+        fit, limit = budget.fits(ONE_EXECUTION)
+        if fit is Fit.NEVER:
+            raise BudgetSpent(limit)
     tree.start(node)
     paid = False
     try:
