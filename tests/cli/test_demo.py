@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from adding import TALK, TOML, judged, rows, write_script
+from adding import TOML, judged, rows, write_script
 from command import here
 from treewright.journal.sqlite import SQLiteJournal
 
@@ -91,7 +91,3 @@ def test_what_makes_no_sense_is_one_sentence(home: Path, arguments: list[str], s
     done = here(capsys, "demo", *arguments, *DEMO[2:], "--quiet")
     assert (done.status, done.out) == (status, "")
     assert done.said.startswith(says)
-
-
-def test_the_talk_is_that_of_one_task() -> None:
-    assert len(TALK) == 9
