@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 #: Longest the embedded model may take for a task: what it cannot do in this time it cannot do.
-SECONDS = 60.0
+SECONDS = 45.0
 
 
 def demo(
@@ -57,7 +57,7 @@ def demo(
     without
         As for solve.
     budget
-        For each task, as for solve. Default: 20 executions, and 60 seconds with the embedded model.
+        For each task, as for solve. Default: 20 executions, and 45 seconds with the embedded model.
     parallel
         Most steps at work at once.
     seed
