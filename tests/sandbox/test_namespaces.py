@@ -218,7 +218,7 @@ def test_other_languages_run_with_the_machines_own_tools(sandbox: NamespaceSandb
     outcome = asyncio.run(ended(sandbox, job))
     lines = outcome.stdout.split()
     assert lines[:2] == [b"42", b"file"]
-    assert lines[2:] in ([b"0"], [b"3"], [b"4"])  # its own processes only, or an empty /proc in a container
+    assert int(lines[2]) <= 4  # its own processes only (a pipeline's start one after the other), or an empty /proc
     missing = asyncio.run(ended(sandbox, Job(command=("no-such-tool",))))
     assert (missing.status, missing.detail) == ("unavailable", "no-such-tool is not installed in the sandbox")
 
