@@ -98,7 +98,8 @@ def plain_line(event: Event) -> str:
         case NodeEvaluated():
             report, judged = event.outcome.report, event.evaluation
             words = {Verdict.ACCEPT: "accepted", Verdict.PRUNE: "given up", Verdict.KEEP: "kept", Verdict.EXPAND: "to refine"}
-            said = f", {report.error.splitlines()[-1]}" if report.error else ""
+            telling = [line.strip() for line in report.error.splitlines() if any(map(str.isalnum, line))]  # no lone caret
+            said = f", {telling[-1]}" if telling else ""
             unsure = "" if judged.opinion else ", no opinion"
             score = f"score {judged.score:.2f}{unsure}"
             return f"node {event.node}: {report.passed}/{report.total} tests, {score}, {words[judged.verdict]}{said}"
