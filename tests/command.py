@@ -44,12 +44,17 @@ def here(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> Done:
 
 def apart(*arguments: str | Path, stdin: str | None = None, **settings: Any) -> Done:
     """Run the command in a process of its own; `settings` as of `subprocess.run`."""
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | settings
-    done = subprocess.run([*COMMAND, *map(str, arguments)], input=stdin, text=True, check=False, **streams)
+    usual: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": inherited()}
+    done = subprocess.run([*COMMAND, *map(str, arguments)], input=stdin, text=True, check=False, **usual | settings)
     return Done(done.returncode, done.stdout or "", done.stderr or "")
+
+
+def inherited() -> dict[str, str]:
+    """This process's environment; output is buffered as it is for users."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 
 
 def environment(**changes: str) -> dict[str, str]:
     """This process's environment without what would change how the command behaves."""
     dropped = ("TREEWRIGHT_", "OPENAI_", "ANTHROPIC_", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
-    return {name: value for name, value in os.environ.items() if not name.startswith(dropped)} | changes
+    return {name: value for name, value in inherited().items() if not name.startswith(dropped)} | changes

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adding import ANSWER, TOML, judged, rows, write_script
-from command import COMMAND, apart, environment, here
+from command import COMMAND, apart, environment, here, inherited
 from treewright import __version__
 from treewright.core.errors import BudgetSpent, IllegalMove, JournalError, ModelUnavailable, SandboxUnavailable, UserError
 
@@ -30,6 +30,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def solve(home: Path) -> list[str]:
     return ["solve", str(home / "add.toml"), "--model", f"scripted:{home}/talk.jsonl", "--sandbox", "process"]
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen([*COMMAND, *arguments], stdout=pipe, stderr=pipe, text=True, env=inherited())
 
 
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
@@ -159,7 +164,7 @@ def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_reader_that_has_gone_is_no_failure_of_ours(home: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     here(capsys, *solve(home))
     arguments = {"solve": [*solve(home), "--quiet"], "runs": ["runs"]}[command]
-    with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(*arguments) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
@@ -178,7 +183,7 @@ def test_an_answer_that_cannot_be_printed_is_not_lost(home: Path, capsys: pytest
 
 
 def test_a_terminal_that_goes_away_does_not_take_the_run_with_it(home: Path) -> None:
-    with subprocess.Popen([*COMMAND, *solve(home)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(*solve(home)) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stderr.close()

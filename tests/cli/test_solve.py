@@ -67,6 +67,12 @@ def test_an_unverified_answer_is_printed_and_ends_with_1(home: Path, capsys: Cap
     assert "unverified: the budget of executions is spent; node 0.0, unverified: it passes 1 of 3 visible tests" in done.err
 
 
+def test_an_answer_that_passes_its_tests_but_was_not_accepted_is_unverified(home: Path, capsys: Capture) -> None:
+    told = json.loads((done := here(capsys, *SOLVE, "--budget", "2", "--json")).out)
+    assert (done.status, told["solved"], told["verified"]) == (1, True, False)
+    assert "it passes every visible test, but the Critic did not accept it" in told["reason"]
+
+
 def test_a_task_without_tests_says_unverified_and_why(home: Path, capsys: Capture) -> None:
     again = (("Say", block("b + a")), ("Would it pass", "True")) * 3
     talk = (TALK[0], ("Say", block("a + b")), ("Would it pass", "True"), *again)

@@ -47,7 +47,7 @@ def path(tmp_path: Path) -> Path:
 @contextmanager
 def writers(path: Path, runs: list[str], events: int) -> Iterator[list[subprocess.Popen[str]]]:
     """Processes that each wait for a line, write a run, and wait for another line."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # what pytest put there included
     command = [sys.executable, "-c", WRITER, str(path)]
     pipe = subprocess.PIPE
     processes = [

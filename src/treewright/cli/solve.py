@@ -7,8 +7,8 @@ import json as json_
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -220,16 +220,17 @@ async def run_under_interrupts(run: Run, progress: Console, drawn: bool, title: 
 
 def _finish(solution: Solution, run: Run, progress: Console, manner: Manner, path: Path | None) -> int:
     from treewright.cli.printing import costs
-    from treewright.core.errors import UserError
 
-    try:
-        _deliver(solution, manner)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        where = manner.out if manner.out is not None else "standard output"
-        again = f"treewright resume {solution.run_id}{_where(path)} --out FILE"
-        raise UserError(f"the answer cannot be written to {where} ({error.strerror}), but is on record: {again}") from error
+    again = f"treewright resume {solution.run_id}{_where(path)} --out FILE"
+    if manner.out is not None and solution.answer:
+        with _or_told(str(manner.out), again):
+            manner.out.write_text(solution.answer, encoding="utf-8")
+    with _or_told("standard output", again):
+        if manner.json:
+            print(json_.dumps(as_json(solution), ensure_ascii=False))
+        elif manner.out is None and solution.answer:
+            print(solution.answer, end="" if solution.answer.endswith("\n") else "\n")
+        sys.stdout.flush()
     if not manner.quiet and not manner.json:
         word = "verified" if solution.verified else "unverified" if solution.answer else "no answer"
         style = "bold green" if solution.verified else "bold yellow"
@@ -242,14 +243,19 @@ def _finish(solution: Solution, run: Run, progress: Console, manner: Manner, pat
     return VERIFIED if solution.verified else UNVERIFIED
 
 
-def _deliver(solution: Solution, manner: Manner) -> None:
-    if manner.out is not None and solution.answer:
-        manner.out.write_text(solution.answer, encoding="utf-8")
-    if manner.json:
-        print(json_.dumps(as_json(solution), ensure_ascii=False))
-    elif manner.out is None and solution.answer:
-        print(solution.answer, end="" if solution.answer.endswith("\n") else "\n")
-    sys.stdout.flush()
+@contextmanager
+def _or_told(where: str, again: str) -> Iterator[None]:
+    """Write an answer, or say how to get it: it was paid for."""
+    from treewright.cli.streams import silence
+    from treewright.core.errors import UserError
+
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        silence(sys.stdout)
+        raise UserError(f"the answer cannot be written to {where} ({error.strerror}), but is on record: {again}") from error
 
 
 def as_json(solution: Solution) -> dict[str, Any]:
