@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from treewright.cli import INTERRUPTED
+from treewright.cli.choices import DEFAULTS, Choices
 from treewright.cli.solve import FLAG, JSON, as_json, run_under_interrupts, statuses
 
 if TYPE_CHECKING:
@@ -27,17 +28,9 @@ def demo(
     folder: Path = Path("examples/tasks"),
     /,
     *,
-    model: str | None = None,
-    strategy: str = "codetree",
-    preset: str | None = None,
-    without: Annotated[list[str] | None, Parameter(negative="")] = None,
+    choices: Choices = DEFAULTS,
     budget: Annotated[list[str] | None, Parameter(negative="", allow_leading_hyphen=True)] = None,
     parallel: int = 2,
-    seed: int = 0,
-    sandbox: str = "auto",
-    sandbox_python: Path | None = None,
-    warm: Annotated[list[str] | None, Parameter(negative="")] = None,
-    base_url: str | None = None,
     journal: Path | None = None,
     json: JSON = False,
     quiet: Annotated[bool, FLAG] = False,
@@ -48,28 +41,10 @@ def demo(
     ----------
     folder
         Tasks in any form that `treewright solve` takes; each is one entry of the folder.
-    model
-        Who writes. Default: TREEWRIGHT_MODEL, else local.
-    strategy
-        As for solve.
-    preset
-        As for solve.
-    without
-        As for solve.
     budget
         For each task, as for solve. Default: 20 executions, and 45 seconds with the embedded model.
     parallel
         Most steps at work at once.
-    seed
-        Of all randomness of the searches.
-    sandbox
-        Isolation of the programs, as for solve.
-    sandbox_python
-        As for solve.
-    warm
-        As for solve.
-    base_url
-        Address of an OpenAI-compatible server.
     journal
         File the runs are recorded in.
     json
@@ -80,30 +55,11 @@ def demo(
     from treewright.cli.options import read_budget
     from treewright.core.budget import Limits
     from treewright.core.errors import TreewrightError
-    from treewright.solving import default_model, default_preset
-    from treewright.spec import EXECUTIONS, RunSpec
-    from treewright.strategies.codetree_presets import preset_named
+    from treewright.spec import EXECUTIONS
 
-    name = model or default_model()
-    specs = [
-        RunSpec(
-            task=task,
-            model=name,
-            strategy=strategy,
-            preset=preset_named(preset or default_preset(name)),
-            without=tuple(without or ()),
-            limits=read_budget(
-                budget or (), default=Limits(executions=EXECUTIONS, seconds=SECONDS if name == "local" else None)
-            ),
-            parallel=parallel,
-            seed=seed,
-            sandbox=sandbox,
-            sandbox_python=str(sandbox_python) if sandbox_python is not None else None,
-            warm=tuple(warm or ()),
-            base_url=base_url,
-        )
-        for task in _tasks(folder)
-    ]
+    seconds = SECONDS if choices.model_name == "local" else None
+    limits = read_budget(budget or (), default=Limits(executions=EXECUTIONS, seconds=seconds))
+    specs = [choices.spec(task, limits=limits, parallel=parallel) for task in _tasks(folder)]
     solutions: list[Solution] = []
     try:
         _run_all(specs, journal, solutions, quiet=quiet)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from treewright.cli import INTERRUPTED, UNVERIFIED, VERIFIED
+from treewright.cli.choices import DEFAULTS, Choices
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,17 +43,9 @@ def solve(
     task: Annotated[str, Parameter(allow_leading_hyphen=True)],
     /,
     *,
-    model: str | None = None,
-    strategy: str = "codetree",
-    preset: str | None = None,
-    without: Annotated[list[str] | None, Parameter(negative="")] = None,
+    choices: Choices = DEFAULTS,
     budget: Annotated[list[str] | None, Parameter(negative="", allow_leading_hyphen=True)] = None,
     parallel: int = 1,
-    seed: int = 0,
-    sandbox: str = "auto",
-    sandbox_python: Path | None = None,
-    warm: Annotated[list[str] | None, Parameter(negative="")] = None,
-    base_url: str | None = None,
     journal: Path | None = None,
     json: JSON = False,
     quiet: Annotated[bool, FLAG] = False,
@@ -65,30 +58,11 @@ def solve(
     task
         A TOML file (prompt, entry_point, tests or [[examples]]), a Python file with a stub and its asserts, a folder with
         problem.md and *.in/*.out, or - for standard input.
-    model
-        Who writes: local, local:FILE.gguf, openai:NAME, anthropic:NAME, ..., scripted:FILE. Default: TREEWRIGHT_MODEL,
-        else local.
-    strategy
-        codetree, codetree-bfs, codetree-dfs, strategy-list, resample or direct.
-    preset
-        recommended, paper, official (the authors' script) or small (no Critic). Default: recommended, small with local.
-    without
-        Leave a part of codetree out: verification, abort or scoring. May be repeated.
     budget
         The most it may spend: a number of executions, and tokens=…, usd=…, seconds=…, calls=…, with commas or repeated.
         Default: 20 executions.
     parallel
         Most steps at work at once.
-    seed
-        Of all randomness of the search.
-    sandbox
-        Isolation of the programs: auto takes the strongest that works; see `treewright sandbox`.
-    sandbox_python
-        A virtual environment whose packages the programs may use, read-only.
-    warm
-        A package to import once for all programs, such as numpy. May be repeated.
-    base_url
-        Address of an OpenAI-compatible server.
     journal
         File the run is recorded in. Default: TREEWRIGHT_JOURNAL, else the user's own.
     json
@@ -103,25 +77,10 @@ def solve(
     from treewright.core.budget import Limits
     from treewright.core.errors import UserError
     from treewright.runs import start
-    from treewright.solving import default_model, default_preset
-    from treewright.spec import EXECUTIONS, RunSpec
-    from treewright.strategies.codetree_presets import preset_named
+    from treewright.spec import EXECUTIONS
 
-    name = model or default_model()
-    spec = RunSpec(
-        task=load_task(task, stdin=sys.stdin),
-        model=name,
-        strategy=strategy,
-        preset=preset_named(preset or default_preset(name)),
-        without=tuple(without or ()),
-        limits=read_budget(budget or (), default=Limits(executions=EXECUTIONS)),
-        parallel=parallel,
-        seed=seed,
-        sandbox=sandbox,
-        sandbox_python=str(sandbox_python) if sandbox_python is not None else None,
-        warm=tuple(warm or ()),
-        base_url=base_url,
-    )
+    limits = read_budget(budget or (), default=Limits(executions=EXECUTIONS))
+    spec = choices.spec(load_task(task, stdin=sys.stdin), limits=limits, parallel=parallel)
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise UserError(f"the answer cannot be written to {out}: name a file in a folder that is there")
     return _carry_out(lambda record, sink: start(spec, journal=record, sinks=[sink]), journal, Manner(json, quiet, out))
