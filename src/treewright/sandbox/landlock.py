@@ -27,10 +27,10 @@ from typing import Self
 from treewright.core.errors import SandboxUnavailable
 from treewright.sandbox import filters, jail, linux, seccomp, wire
 from treewright.sandbox.base import Exit, Job, Process
+from treewright.sandbox.capture import NeverRan
 from treewright.sandbox.interpreter import Interpreter, find, open_to_others
 from treewright.sandbox.launcher import Launcher
 from treewright.sandbox.parcel import Parcel, prepare
-from treewright.sandbox.run import NeverRan
 from treewright.sandbox.slot import Blueprint, Slot, open_slot
 from treewright.sandbox.slots import Slots
 from treewright.sandbox.syscalls import this_machine

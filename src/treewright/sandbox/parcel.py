@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from treewright.sandbox import wire
 from treewright.sandbox.base import Job, Limits
+from treewright.sandbox.capture import pipe
 from treewright.sandbox.slot import Slot
 
 _ADD_SEALS, _SEAL_ALL = 1033, 0x1 | 0x2 | 0x4 | 0x8  # F_ADD_SEALS; no more seals, no shrinking, growing, writing
@@ -62,8 +63,8 @@ def prepare(job: Job, slot: Slot, *, folder: str = "", memory_mb: int, shared_us
     with ExitStack() as theirs, ExitStack() as ours:
         line, far_line = _pair(ours, theirs, socket.SOCK_SEQPACKET)
         handed = [far_line.fileno(), _input(job.stdin, theirs)]
-        output, output_end = _pipe(ours, theirs)
-        errors, errors_end = _pipe(ours, theirs)
+        output, output_end = pipe(ours, theirs)
+        errors, errors_end = pipe(ours, theirs)
         handed += [output_end, errors_end]
         channel = None
         if job.channel:
@@ -120,14 +121,6 @@ def _memory_file(content: bytes, stack: ExitStack) -> int:
     os.lseek(descriptor, 0, os.SEEK_SET)
     fcntl.fcntl(descriptor, _ADD_SEALS, _SEAL_ALL)
     return descriptor
-
-
-def _pipe(ours: ExitStack, theirs: ExitStack) -> tuple[int, int]:
-    reader, writer = os.pipe()
-    ours.callback(os.close, reader)
-    theirs.callback(os.close, writer)
-    os.set_blocking(reader, False)
-    return reader, writer
 
 
 def _pair(ours: ExitStack, theirs: ExitStack, kind: socket.SocketKind) -> tuple[socket.socket, socket.socket]:

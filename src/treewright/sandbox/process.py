@@ -27,7 +27,8 @@ from pathlib import Path
 from shutil import which
 
 from treewright.core.errors import SandboxUnavailable
-from treewright.sandbox.base import ChannelClosed, Exit, Job, Process
+from treewright.sandbox.base import Exit, Job, Process
+from treewright.sandbox.capture import NeverRan, pipe
 from treewright.sandbox.launch import LAUNCH
 from treewright.sandbox.running import Descriptors, Running
 from treewright.sandbox.workfolder import TRANSIENT, work_folder
@@ -64,7 +65,7 @@ class ProcessSandbox:
         async with work_folder(self._folder, job.files) as folder:
             running = self._spawn(job, folder)
             if isinstance(running, Exit):
-                yield _NeverRan(running)
+                yield NeverRan(running.detail)
                 return
             try:
                 yield running
@@ -91,9 +92,9 @@ class ProcessSandbox:
         with ExitStack() as ours, ExitStack() as theirs:
             kind, text = self._text(job)
             program = _memory_file(b"." + text, ours)
-            gate, opener = _pipe(theirs, ours)
-            output, output_end = _pipe(ours, theirs)
-            errors, errors_end = _pipe(ours, theirs)
+            gate, opener = pipe(theirs, ours)
+            output, output_end = pipe(ours, theirs)
+            errors, errors_end = pipe(ours, theirs)
             channel, channel_end = _channel(ours, theirs) if job.channel else (None, -1)
             alarm_s = job.limits.wall_s + _ALARM_AFTER_S
             arguments = [str(program), str(gate), str(channel_end), str(alarm_s), self._packages, kind, *command]
@@ -127,25 +128,6 @@ def _put_away(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
-class _NeverRan:
-    """A job that could not be started this time."""
-
-    def __init__(self, outcome: Exit) -> None:
-        self._outcome = outcome
-
-    async def send(self, frame: bytes) -> None:
-        raise ChannelClosed("the job was never started")
-
-    async def receive(self, max_bytes: int = 1 << 20) -> bytes:
-        raise ChannelClosed("the job was never started")
-
-    async def wait(self) -> Exit:
-        return self._outcome
-
-    def kill(self) -> None:
-        return
-
-
 @lru_cache(maxsize=8)
 def _compiled(text: str) -> bytes:
     """Our own guests' code. The child runs the same interpreter, so the format fits."""
@@ -164,13 +146,6 @@ def _memory_file(content: bytes, stack: ExitStack) -> int:
         file.write(content)
     os.lseek(descriptor, 0, os.SEEK_SET)
     return descriptor
-
-
-def _pipe(reading: ExitStack, writing: ExitStack) -> tuple[int, int]:
-    reader, writer = os.pipe()
-    reading.callback(os.close, reader)
-    writing.callback(os.close, writer)
-    return reader, writer
 
 
 def _channel(ours: ExitStack, theirs: ExitStack) -> tuple[socket.socket, int]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import socket
 import time
 from collections.abc import Callable
@@ -15,11 +14,11 @@ from contextlib import suppress
 
 from treewright.sandbox import wire
 from treewright.sandbox.base import ChannelClosed, Exit, Job
+from treewright.sandbox.capture import Capture, outlast
 from treewright.sandbox.channel import Channel
 from treewright.sandbox.endings import Cause, exit_of
 from treewright.sandbox.parcel import Parcel
 
-_CHUNK = 1 << 16
 _LAST_WORD_S = 5.0  # for a zygote to report a run it was told to kill
 
 
@@ -40,28 +39,10 @@ class Run:
         self._started = time.monotonic()
         self._ended: asyncio.Future[Exit] = self._loop.create_future()
         self._cause: Cause | None = None
-        self._kept = {parcel.output: bytearray(), parcel.errors: bytearray()}
+        self._output = Capture((parcel.output, parcel.errors), job.limits.output_kb * 1024, flooded=lambda: self._end("output"))
         self._channel = Channel(parcel.channel) if parcel.channel else None
-        for descriptor in self._kept:
-            self._loop.add_reader(descriptor, self._read, descriptor)
         self._loop.add_reader(parcel.line, self._reported)
         self._timer = self._loop.call_later(job.limits.wall_s, self._end, "timeout")
-
-    def _read(self, descriptor: int) -> bool:
-        """Take what is there. False at the end of the stream, when nothing is there now, and once the cap is reached."""
-        kept = self._kept[descriptor]
-        room = self._job.limits.output_kb * 1024 - len(kept)
-        try:
-            piece = os.read(descriptor, min(_CHUNK, room + 1))
-        except BlockingIOError:
-            return False
-        kept += piece[:room]
-        if not piece or len(piece) > room:
-            self._loop.remove_reader(descriptor)
-        if len(piece) > room:
-            self._end("output")
-            return False
-        return bool(piece)
 
     def _end(self, cause: Cause) -> None:
         """Have the zygote kill it, by hanging up our half of its line."""
@@ -91,11 +72,7 @@ class Run:
         report: wire.Report | None = json.loads(data) if data else None
         self._loop.remove_reader(self._parcel.line)
         self._timer.cancel()
-        for descriptor in self._kept:
-            while self._read(descriptor):
-                pass
-            self._loop.remove_reader(descriptor)
-        streams = [bytes(kept) for kept in self._kept.values()]
+        streams = self._output.rest()
         wall_s = time.monotonic() - self._started
         memory = self._memory_kills() > self._kills_before
         self._ended.set_result(exit_of(report, self._cause, self._job, streams, wall_s, memory))
@@ -126,36 +103,9 @@ class Run:
     async def close(self) -> None:
         """Kill it, wait until it is gone, give everything back. A cancellation is raised again afterwards."""
         self.kill()
-        cancelled: asyncio.CancelledError | None = None
-        while not self._ended.done():
-            try:
-                await asyncio.wait([self._ended])
-            except asyncio.CancelledError as error:
-                cancelled = error
+        cancelled = await outlast(self._ended)
         if self._channel:
             self._channel.close()
         self._parcel.ours.close()
         if cancelled:
             raise cancelled
-
-
-class NeverRan:
-    """A job that could not be started this time: a `Process` with nothing behind it."""
-
-    def __init__(self, detail: str) -> None:
-        self._exit = Exit("unavailable", detail=detail)
-
-    async def send(self, frame: bytes) -> None:
-        """Refuse."""
-        raise ChannelClosed("the job was never started")
-
-    async def receive(self, max_bytes: int = 1 << 20) -> bytes:
-        """Refuse."""
-        raise ChannelClosed("the job was never started")
-
-    async def wait(self) -> Exit:
-        """Why not."""
-        return self._exit
-
-    def kill(self) -> None:
-        """Nothing to end."""

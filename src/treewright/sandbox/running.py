@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from treewright.sandbox.base import ChannelClosed, Exit, Job, Limits
+from treewright.sandbox.capture import Capture, outlast
+from treewright.sandbox.channel import Channel
 from treewright.sandbox.leftovers import Mark, new_mark, sweep
 from treewright.sandbox.verdicts import Ending, outcome
 
 _MIB = 1 << 20
-_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,10 @@ class Running:
         self._started = time.monotonic()
         self._ended: asyncio.Future[Exit] = self._loop.create_future()
         self._cause: Literal["timeout", "output", "killed"] | None = None
-        self._received = bytearray()
-        self._streams = {descriptors.output: bytearray(), descriptors.errors: bytearray()}
+        self._channel = Channel(descriptors.channel) if descriptors.channel else None
+        cap = job.limits.output_kb * 1024
+        self._output = Capture((descriptors.output, descriptors.errors), cap, flooded=lambda: self._end("output"))
+        closing.callback(self._output.stop)
         self._mark = new_mark()
         pidfd = os.pidfd_open(child.pid)
         closing.callback(os.close, pidfd)
@@ -68,31 +71,10 @@ class Running:
         self._closing = closing.pop_all()
 
     def _watch(self, pidfd: int) -> None:
-        for descriptor in self._streams:
-            os.set_blocking(descriptor, False)
-            self._loop.add_reader(descriptor, self._read, descriptor)
-            self._closing.callback(self._loop.remove_reader, descriptor)
         self._loop.add_reader(pidfd, self._finish, pidfd)
         self._closing.callback(self._loop.remove_reader, pidfd)
         timer = self._loop.call_later(self._job.limits.wall_s, self._end, "timeout")
         self._closing.callback(timer.cancel)
-
-    def _read(self, descriptor: int) -> bool:
-        """Take what is there. False at the end of the stream, when nothing is there now, and once the cap is reached."""
-        kept = self._streams[descriptor]
-        room = self._job.limits.output_kb * 1024 - len(kept)
-        try:
-            piece = os.read(descriptor, min(_CHUNK, room + 1))
-        except BlockingIOError:
-            return False
-        if not piece:
-            self._loop.remove_reader(descriptor)
-        kept += piece[:room]
-        if len(piece) > room:
-            self._loop.remove_reader(descriptor)
-            self._end("output")
-            return False
-        return bool(piece)
 
     def _end(self, cause: Literal["timeout", "output", "killed"]) -> None:
         if self._ended.done():
@@ -116,16 +98,14 @@ class Running:
         if self._mark:
             with suppress(OSError):  # a host out of descriptors cannot look
                 sweep(self._child.pid, self._mark)
-        for descriptor in self._streams:
-            while self._read(descriptor):
-                pass
+        stdout, stderr = self._output.rest()
         if self._descriptors.channel:
             # What it sent stays readable; then comes the end, even if an unknown descendant still holds the other side.
             with suppress(OSError):
                 self._descriptors.channel.shutdown(socket.SHUT_RDWR)
-        self._ended.set_result(self._outcome(self._child.returncode, used))
+        self._ended.set_result(self._outcome(self._child.returncode, used, stdout, stderr))
 
-    def _outcome(self, code: int, used: resource.struct_rusage | None) -> Exit:
+    def _outcome(self, code: int, used: resource.struct_rusage | None, stdout: bytes, stderr: bytes) -> Exit:
         peak = used.ru_maxrss if used else 0
         if peak <= resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
             peak = 0  # subtle: a child starts with its parent's figure, which says nothing of the child
@@ -133,8 +113,8 @@ class Running:
             code=code,
             cause=self._cause,
             reached=os.pread(self._descriptors.program, 1, 0) == b"!",
-            stdout=bytes(self._streams[self._descriptors.output]),
-            stderr=bytes(self._streams[self._descriptors.errors]),
+            stdout=stdout,
+            stderr=stderr,
             wall_s=time.monotonic() - self._started,
             cpu_s=used.ru_utime + used.ru_stime if used else 0.0,
             memory_mb=peak / 1024,
@@ -143,35 +123,16 @@ class Running:
 
     async def send(self, frame: bytes) -> None:
         """Send one frame. See `Process.send`."""
-        if self._descriptors.channel is None or self._ended.done():
-            raise ChannelClosed("the job has no channel, or has ended")
-        try:
-            await self._loop.sock_sendall(self._descriptors.channel, len(frame).to_bytes(4, "big") + frame)
-        except OSError as error:
-            raise ChannelClosed("the job no longer reads") from error
+        await self._open_channel().send(frame)
 
     async def receive(self, max_bytes: int = 1 << 20) -> bytes:
         """The next frame. See `Process.receive`."""
-        await self._fill(4)
-        length = int.from_bytes(self._received[:4], "big")
-        if length > max_bytes:
-            raise ChannelClosed(f"a frame of {length} bytes, more than {max_bytes}")
-        await self._fill(4 + length)
-        frame = bytes(self._received[4 : 4 + length])
-        del self._received[: 4 + length]
-        return frame
+        return await self._open_channel().receive(max_bytes)
 
-    async def _fill(self, size: int) -> None:
-        if self._descriptors.channel is None:
+    def _open_channel(self) -> Channel:
+        if self._channel is None:
             raise ChannelClosed("the job has no channel")
-        while len(self._received) < size:
-            try:
-                piece = await self._loop.sock_recv(self._descriptors.channel, _CHUNK)
-            except OSError as error:
-                raise ChannelClosed("the job is gone") from error
-            if not piece:
-                raise ChannelClosed("the job closed its channel")
-            self._received += piece
+        return self._channel
 
     async def wait(self) -> Exit:
         """How the job ended. See `Process.wait`."""
@@ -184,12 +145,9 @@ class Running:
     async def close(self) -> None:
         """Kill what is left, wait until it is gone, give everything back. A cancellation is raised again afterwards."""
         self.kill()
-        cancelled: asyncio.CancelledError | None = None
-        while not self._ended.done():
-            try:
-                await asyncio.wait([self._ended])
-            except asyncio.CancelledError as error:
-                cancelled = error
+        cancelled = await outlast(self._ended)
+        if self._channel:
+            self._channel.close()
         self._closing.close()
         if cancelled:
             raise cancelled
