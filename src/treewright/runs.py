@@ -13,7 +13,7 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from itertools import count
@@ -41,12 +41,11 @@ from treewright.sandbox.namespaces import NamespaceSandbox
 from treewright.sandbox.select import select
 from treewright.spec import REASONS, RunSpec, Solution, plain_spec, spec_from_plain
 from treewright.strategies.baselines.resample import direct, resample
-from treewright.strategies.codetree import CodeTree
+from treewright.strategies.codetree import CodeTree, Test
 from treewright.strategies.codetree_presets import codetree, codetree_bfs, codetree_dfs, preset_named, strategy_list
 from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
 
 CODE = Shapes(CodeAction, CodeOutcome)
-Test = Callable[[str, str], Awaitable[Report]]
 
 #: Of run ids, in the order they sort in; without those that are easily mistaken for another.
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
@@ -197,13 +196,20 @@ def start(spec: RunSpec, *, journal: Journal, sinks: Iterable[Sink] = (), run_id
     return Run(run_id or new_id(), spec, Past(), journal, sinks)
 
 
-def resume(run_id: str, *, journal: Journal, limits: Limits | None = None, sinks: Iterable[Sink] = ()) -> Run:
+def resume(
+    run_id: str,
+    *,
+    journal: Journal,
+    limits: Limits | Callable[[Limits], Limits] | None = None,
+    sinks: Iterable[Sink] = (),
+) -> Run:
     """The run `run_id` where it stands: its tree rebuilt, what it paid for remembered.
 
     Args:
         run_id: its id.
         journal: where it is recorded.
-        limits: new limits for the whole run, what was spent before included; its own when None.
+        limits: new limits for the whole run, what was spent before included, or how they follow from its own; its own when
+            None.
         sinks: take every new event after the journal has it.
 
     Raises:
@@ -215,7 +221,7 @@ def resume(run_id: str, *, journal: Journal, limits: Limits | None = None, sinks
         raise UserError(f"no run {run_id!r} in this journal: `treewright runs` lists them")
     spec = spec_from_plain(past.spec)
     if limits is not None:
-        spec = replace(spec, limits=limits)
+        spec = replace(spec, limits=limits(spec.limits) if callable(limits) else limits)
     _check(spec)
     return Run(run_id, spec, past, journal, sinks)
 

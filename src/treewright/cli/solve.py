@@ -21,6 +21,7 @@ from treewright.cli.choices import DEFAULTS, Choices
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from treewright.core.budget import Limits
     from treewright.core.events import Sink
     from treewright.journal.base import Journal
     from treewright.runs import Run
@@ -117,11 +118,10 @@ def resume(
     from treewright.runs import resume as take_up
 
     def prepare(record: Journal, sink: Sink) -> Run:
-        run_id = find_run(record, run)
-        taken = take_up(run_id, journal=record, sinks=[sink])
-        if not budget:
-            return taken
-        return take_up(run_id, journal=record, limits=read_budget(budget, default=taken.spec.limits), sinks=[sink])
+        def limits(own: Limits) -> Limits:
+            return read_budget(budget or (), default=own)
+
+        return take_up(find_run(record, run), journal=record, limits=limits, sinks=[sink])
 
     return _carry_out(prepare, journal, Manner(json, quiet, out), must_exist=True)
 

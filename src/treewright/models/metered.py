@@ -98,13 +98,14 @@ class Metered:
 
     async def _reserved(self, request: Request) -> tuple[Request, Spend]:
         """The request as it can be paid for, and what is reserved for it: waits for refunds if only they make room."""
+        input_tokens = most_usage(request, "").input
         changed = asyncio.Event()
         listener: Callable[[], None] = changed.set
         self.budget.on_change.append(listener)
         try:
             while True:
-                asked = self._shortened(request)  # anew each time: what the others spent meanwhile is gone for good
-                worst = self._worst(asked)
+                asked = self._shortened(request, input_tokens)  # anew each time: what others spent meanwhile is gone for good
+                worst = self._worst(input_tokens, asked.max_tokens)
                 if self.budget.reserve(worst):
                     return asked, worst
                 changed.clear()
@@ -112,9 +113,9 @@ class Metered:
         finally:
             self.budget.on_change.remove(listener)
 
-    def _shortened(self, request: Request) -> Request:
+    def _shortened(self, request: Request, input_tokens: int) -> Request:
         """The request with `max_tokens` cut to what can still be paid for, all refunds included."""
-        room = self._room(_most_input(request))
+        room = self._room(input_tokens)
         if room is None or request.max_tokens <= room[0]:
             return request
         if room[0] < LEAST_REPLY:
@@ -136,20 +137,14 @@ class Metered:
                 rooms.append((int(left / a_thousand * 1000) - 1, "dollars"))
         return min(rooms, default=None)
 
-    def _worst(self, request: Request) -> Spend:
-        input_tokens = _most_input(request)
-        dollars = self.pricing(input_tokens=input_tokens, output_tokens=request.max_tokens)
-        return Spend(calls=1, tokens=input_tokens + request.max_tokens, dollars=dollars)
+    def _worst(self, input_tokens: int, output_tokens: int) -> Spend:
+        dollars = self.pricing(input_tokens=input_tokens, output_tokens=output_tokens)
+        return Spend(calls=1, tokens=input_tokens + output_tokens, dollars=dollars)
 
     def _charge(self, reply: Reply) -> Spend:
         used = reply.usage
         dollars = self.pricing(input_tokens=used.input, output_tokens=used.output, cached_tokens=used.cached)
         return Spend(calls=1, tokens=used.input + used.output, dollars=dollars)
-
-
-def _most_input(request: Request) -> int:
-    """Upper bound of the tokens of a request."""
-    return most_usage(request, "").input
 
 
 def _storable(text: str) -> str:

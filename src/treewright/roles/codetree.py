@@ -7,7 +7,7 @@ paper's. A method answers None when the model's reply could not be read twice: n
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -158,9 +158,7 @@ class Thinker:
             "Each is one line that says in words how the program would work. "
             f"Make them differ in algorithm or data structure. {_LIST_FORM}"
         )
-        messages = (Message("system", _THINKER), Message("user", question))
-        ask = Ask("thinker.strategies", messages, _LIST_FORM, self.temperature, TALK_TOKENS)
-        return await self.ask.ask(ask, node, lambda text: read_list(text, most))
+        return await self._listed("thinker.strategies", node, question, most)
 
     async def reflections(
         self, task: CodeTask, node: str, tried: Attempt, *, most: int, exactly: bool = False
@@ -175,8 +173,11 @@ class Thinker:
             f"with the program and how to mend it: {count}. "
             f"Each plan is one line, says what to change, and covers every fault. {_LIST_FORM}"
         )
+        return await self._listed("thinker.reflections", node, question, most)
+
+    async def _listed(self, role: str, node: str, question: str, most: int) -> list[str] | None:
         messages = (Message("system", _THINKER), Message("user", question))
-        ask = Ask("thinker.reflections", messages, _LIST_FORM, self.temperature, TALK_TOKENS)
+        ask = Ask(role, messages, _LIST_FORM, self.temperature, TALK_TOKENS)
         return await self.ask.ask(ask, node, lambda text: read_list(text, most))
 
 
@@ -257,7 +258,7 @@ class Critic:
             f"{self._shown(task, tried)}\n\nHow close are the outputs to the expected ones? Say in a few sentences what is "
             f"wrong, then give a score. {scale} {_SCORE_FORM}"
         )
-        return await self._scored("critic.outputs", node, question)
+        return await self._judged("critic.outputs", node, question, _SCORE_FORM, read_score)
 
     async def score_strategy(self, task: CodeTask, node: str, tried: Attempt) -> Opinion:
         """How well the program carries out its strategy, and how well the strategy suits the problem, 0 to 5."""
@@ -267,7 +268,7 @@ class Critic:
             "strategy, and does the strategy suit the problem? Say so in a few sentences, then give a score: 0 not at all, 5 "
             f"completely. {_SCORE_FORM}"
         )
-        return await self._scored("critic.strategy", node, question)
+        return await self._judged("critic.strategy", node, question, _SCORE_FORM, read_score)
 
     async def verify(self, task: CodeTask, node: str, tried: Attempt) -> Opinion:
         """Whether a program that passes the visible tests would pass unseen ones: 1 yes, 0 no."""
@@ -277,15 +278,12 @@ class Critic:
             "edge cases handled (empty, one, negative, repeated, very large); is it fast enough, polynomial at worst? Answer "
             f"in a few sentences, then decide: True if it is right, False if you see a fault. {_DECISION_FORM}"
         )
-        messages = (Message("system", _CRITIC), Message("user", question))
-        ask = Ask("critic.verification", messages, _DECISION_FORM, self.temperature, TALK_TOKENS)
-        found = await self.ask.ask(ask, node, lambda text: (int(read_decision(text)), text))
-        return Opinion(*found) if found else Opinion(None)
+        return await self._judged("critic.verification", node, question, _DECISION_FORM, read_decision)
 
-    async def _scored(self, role: str, node: str, question: str) -> Opinion:
+    async def _judged(self, role: str, node: str, question: str, form: str, read: Callable[[str], int]) -> Opinion:
         messages = (Message("system", _CRITIC), Message("user", question))
-        ask = Ask(role, messages, _SCORE_FORM, self.temperature, TALK_TOKENS)
-        found = await self.ask.ask(ask, node, lambda text: (read_score(text), text))
+        ask = Ask(role, messages, form, self.temperature, TALK_TOKENS)
+        found = await self.ask.ask(ask, node, lambda text: (int(read(text)), text))
         return Opinion(*found) if found else Opinion(None)
 
     @staticmethod
