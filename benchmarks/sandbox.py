@@ -27,9 +27,9 @@ from sandbox_others import CHECK, PROGRAM
 
 from treewright.core.errors import SandboxUnavailable
 from treewright.core.task import CodeTask
-from treewright.sandbox import cgroup
 from treewright.sandbox.base import Job, Limits, Sandbox
 from treewright.sandbox.harness import run_tests
+from treewright.sandbox.jail import cgroup
 from treewright.sandbox.landlock import LandlockSandbox
 from treewright.sandbox.namespaces import NamespaceSandbox
 

@@ -11,8 +11,8 @@ import pytest
 
 from sandbox_homes import descendants, ended, landlock, open_descriptors, run
 from treewright.core.errors import SandboxUnavailable
-from treewright.sandbox import linux
 from treewright.sandbox.base import Job, Limits
+from treewright.sandbox.inside import linux
 from treewright.sandbox.landlock import LandlockSandbox
 
 

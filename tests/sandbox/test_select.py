@@ -10,7 +10,9 @@ import pytest
 
 from sandbox_homes import landlock, namespaces
 from treewright.core.errors import SandboxUnavailable, UserError
-from treewright.sandbox import jail, linux, probe
+from treewright.sandbox import probe
+from treewright.sandbox.inside import linux
+from treewright.sandbox.jail import bubblewrap
 from treewright.sandbox.landlock import LandlockSandbox
 from treewright.sandbox.namespaces import NamespaceSandbox
 from treewright.sandbox.process import ProcessSandbox
@@ -33,20 +35,20 @@ def test_the_strongest_that_proves_itself_is_taken() -> None:
 def test_without_namespaces_landlock_is_next(monkeypatch: pytest.MonkeyPatch) -> None:
     with landlock(slots=1):
         pass
-    monkeypatch.setattr(jail, "find_bwrap", without_bwrap)
+    monkeypatch.setattr(bubblewrap, "find_bwrap", without_bwrap)
     sandbox = asyncio.run(select())
     assert isinstance(sandbox, LandlockSandbox)
     sandbox.close()
 
 
 def test_a_level_that_was_asked_for_is_never_replaced_by_a_weaker_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jail, "find_bwrap", without_bwrap)
+    monkeypatch.setattr(bubblewrap, "find_bwrap", without_bwrap)
     with pytest.raises(SandboxUnavailable, match="no bubblewrap here"):
         asyncio.run(select("namespaces"))
 
 
 def test_without_any_isolation_nothing_is_taken_and_the_way_out_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jail, "find_bwrap", without_bwrap)
+    monkeypatch.setattr(bubblewrap, "find_bwrap", without_bwrap)
     monkeypatch.setattr(linux, "landlock_version", lambda: 0)
     with pytest.raises(SandboxUnavailable) as caught:
         asyncio.run(select())
@@ -118,8 +120,10 @@ def test_the_last_remedy_is_bubblewrap_or_if_it_is_there_the_container(tmp_path:
 
 CONTAINED = """
 import asyncio, errno, os, struct
-from treewright.sandbox import linux, seccomp
-from treewright.sandbox.syscalls import numbers, this_machine
+from treewright.sandbox.jail import seccomp
+from treewright.sandbox.inside import linux
+from treewright.sandbox.jail import bubblewrap
+from treewright.sandbox.jail.syscalls import numbers, this_machine
 # what the default profile of container engines does: no namespaces, no mounts, clone3 unknown
 refused, table = struct.pack("<HBBI", 6, 0, 0, 0x50000 | errno.EPERM), numbers(this_machine())
 program = [(0x20, 0, 0, 0)]

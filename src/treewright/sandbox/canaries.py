@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from treewright.sandbox import linux
+from treewright.sandbox.inside import linux
 
 _SETTLE_S = 2.0  # for what is just ending
 _SLOT_USERS = 61000  # and above: users that the sandboxes give to runs when the host is root

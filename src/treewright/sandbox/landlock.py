@@ -25,15 +25,16 @@ from pathlib import Path
 from typing import Self
 
 from treewright.core.errors import SandboxUnavailable
-from treewright.sandbox import filters, jail, linux, seccomp, wire
 from treewright.sandbox.base import Exit, Job, Process
 from treewright.sandbox.capture import NeverRan
-from treewright.sandbox.interpreter import Interpreter, find, open_to_others
-from treewright.sandbox.launcher import Launcher
-from treewright.sandbox.parcel import Parcel, prepare
-from treewright.sandbox.slot import Blueprint, Slot, open_slot
-from treewright.sandbox.slots import Slots
-from treewright.sandbox.syscalls import this_machine
+from treewright.sandbox.inside import linux, wire
+from treewright.sandbox.jail import bubblewrap, filters, seccomp
+from treewright.sandbox.jail.interpreter import Interpreter, find, open_to_others
+from treewright.sandbox.jail.launcher import Launcher
+from treewright.sandbox.jail.parcel import Parcel, prepare
+from treewright.sandbox.jail.slot import Blueprint, Slot, open_slot
+from treewright.sandbox.jail.slots import Slots
+from treewright.sandbox.jail.syscalls import this_machine
 from treewright.sandbox.workfolder import work_folder
 
 _SLOT_USERS = 61000
@@ -124,7 +125,7 @@ class LandlockSandbox:
         return open_slot(Blueprint(self._command, config))
 
     def _command(self, control: int) -> list[str]:
-        return [str(self._interpreter.executable), *jail.start(control, str(Path(__file__).parent))]
+        return [str(self._interpreter.executable), *bubblewrap.start(control, str(bubblewrap.INSIDE))]
 
 
 def _prepare(job: Job, slot: Slot, *, folder: Path | None) -> Parcel:
@@ -154,6 +155,6 @@ def _empty_folder(parent: Path | None) -> Path | None:
 def _readable(interpreter: Interpreter) -> list[str]:
     """The library and the packages piece by piece, as a rule for a folder cannot leave out something in it."""
     beside = [entry for entry in interpreter.stdlib.parent.iterdir() if entry.is_file()]
-    library = [entry for entry in interpreter.stdlib.iterdir() if entry.name not in jail.PACKAGES]
-    packages = [entry for site in interpreter.site for entry in site.iterdir() if entry.name not in jail.MASKED]
+    library = [entry for entry in interpreter.stdlib.iterdir() if entry.name not in bubblewrap.PACKAGES]
+    packages = [entry for site in interpreter.site for entry in site.iterdir() if entry.name not in bubblewrap.MASKED]
     return [str(entry) for entry in (*beside, *library, *packages)]

@@ -18,16 +18,17 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Self
 
-from treewright.sandbox import cgroup, filters, jail, seccomp, wire
 from treewright.sandbox.base import Job, Process
-from treewright.sandbox.interpreter import find
-from treewright.sandbox.jail import Jail
-from treewright.sandbox.launcher import Launcher
-from treewright.sandbox.parcel import Parcel, prepare
-from treewright.sandbox.slot import Blueprint, Slot, open_slot
-from treewright.sandbox.slots import Slots
-from treewright.sandbox.syscalls import numbers, this_machine
-from treewright.sandbox.tools import installed
+from treewright.sandbox.inside import wire
+from treewright.sandbox.jail import bubblewrap, cgroup, filters, seccomp
+from treewright.sandbox.jail.bubblewrap import Jail
+from treewright.sandbox.jail.interpreter import find
+from treewright.sandbox.jail.launcher import Launcher
+from treewright.sandbox.jail.parcel import Parcel, prepare
+from treewright.sandbox.jail.slot import Blueprint, Slot, open_slot
+from treewright.sandbox.jail.slots import Slots
+from treewright.sandbox.jail.syscalls import numbers, this_machine
+from treewright.sandbox.jail.tools import installed
 
 _SLOT_USERS = 61000  # as root, slot n runs as user 61000 + n: nobody's, and never root
 _INODES = 4096
@@ -53,7 +54,7 @@ class NamespaceSandbox:
         slots: int | None = None,
         tools: tuple[Path, ...] | None = None,
     ) -> None:
-        self._bwrap = jail.find_bwrap()
+        self._bwrap = bubblewrap.find_bwrap()
         self._interpreter = find(python)
         self._warm, self._tools = warm, tools
         self._machine = this_machine()
@@ -96,7 +97,7 @@ class NamespaceSandbox:
     def _open(self, number: int, place: Jail) -> Slot:
         config: wire.Config = {
             "level": self.level,
-            "path": jail.path(self._interpreter),
+            "path": bubblewrap.path(self._interpreter),
             "warm": list(self._warm),
             "user": _SLOT_USERS + number if os.getuid() == 0 else -1,
             "proc": place.full,
@@ -109,7 +110,7 @@ class NamespaceSandbox:
             "signals": {str(numbers(self._machine)[name]): index for name, index in seccomp.SIGNAL_ARGUMENT.items()},
         }
         group = self._cgroups.make(number) if self._cgroups and place.full else None
-        return open_slot(Blueprint(lambda control: jail.arguments(self._bwrap, place, control), config, group))
+        return open_slot(Blueprint(lambda control: bubblewrap.arguments(self._bwrap, place, control), config, group))
 
 
 def _alone(job: Job) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from treewright.core.errors import SandboxUnavailable, UserError
 from treewright.sandbox.base import Sandbox
-from treewright.sandbox.jail import HOW_TO_GET, find_bwrap
+from treewright.sandbox.jail.bubblewrap import HOW_TO_GET, find_bwrap
 from treewright.sandbox.landlock import LandlockSandbox
 from treewright.sandbox.namespaces import NamespaceSandbox
 from treewright.sandbox.probe import prove

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 
-from treewright.sandbox import seccomp, wire
-from treewright.sandbox.syscalls import Machine
+from treewright.sandbox.inside import wire
+from treewright.sandbox.jail import seccomp
+from treewright.sandbox.jail.syscalls import Machine
 
 
 def encoded(machine: Machine, *, full: bool, counted: bool, first: bool) -> dict[str, list[str]]:

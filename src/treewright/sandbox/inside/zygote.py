@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import NoReturn
 
-from treewright.sandbox import child, linux, startup, wire
+from treewright.sandbox.inside import child, linux, startup, wire
 
 _PATIENCE_S = 0.05
 _NOTIFICATION_RECEIVE, _NOTIFICATION = 0xC0502100, struct.Struct("QIIiIQ6Q")  # struct seccomp_notif

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from treewright.core.errors import SandboxUnavailable
-from treewright.sandbox.slot import Slot
+from treewright.sandbox.jail.slot import Slot
 
 Open = Callable[[int], Slot]  # number of the slot -> a started slot; blocks
 

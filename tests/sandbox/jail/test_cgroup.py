@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from sandbox_homes import ended, namespaces
-from treewright.sandbox import cgroup
 from treewright.sandbox.base import Job, Limits
-from treewright.sandbox.cgroup import Cgroup
+from treewright.sandbox.jail import cgroup
+from treewright.sandbox.jail.cgroup import Cgroup
 from treewright.sandbox.namespaces import NamespaceSandbox
 
 V1 = "9:name=systemd:/\n4:memory:/outer/mine\n0::/\n"

@@ -104,8 +104,8 @@ def test_a_jail_whose_bwrap_is_killed_dies_with_everything_in_it(outermost: bool
 
 
 def test_a_zygote_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treewright.sandbox.run._LAST_WORD_S", 0.2)
-    monkeypatch.setattr("treewright.sandbox.slot._END_S", 0.2)
+    monkeypatch.setattr("treewright.sandbox.jail.run._LAST_WORD_S", 0.2)
+    monkeypatch.setattr("treewright.sandbox.jail.slot._END_S", 0.2)
     with namespaces(slots=1) as sandbox:
         for pid in [pid for slot in sandbox.running() for pid in descendants(slot.pid)]:
             os.kill(pid, signal.SIGSTOP)
@@ -240,7 +240,7 @@ def test_a_slot_that_cannot_be_started_later_on_costs_that_run_only(monkeypatch:
         while any(map(alive, jailed)):
             time.sleep(0.01)
         with monkeypatch.context() as broken:
-            broken.setattr("treewright.sandbox.jail.arguments", lambda *_: ["/bin/false"])
+            broken.setattr("treewright.sandbox.jail.bubblewrap.arguments", lambda *_: ["/bin/false"])
             outcome = run(sandbox, "print(1)")
         assert (outcome.status, outcome.stdout) == ("unavailable", b"")
         assert "did not start" in outcome.detail
@@ -250,6 +250,8 @@ def test_a_slot_that_cannot_be_started_later_on_costs_that_run_only(monkeypatch:
 def test_a_sandbox_that_never_starts_is_unavailable_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     with namespaces(slots=1):
         pass
-    monkeypatch.setattr("treewright.sandbox.jail.arguments", lambda *_: ["/bin/sh", "-c", "echo no such thing >&2; exit 1"])
+    monkeypatch.setattr(
+        "treewright.sandbox.jail.bubblewrap.arguments", lambda *_: ["/bin/sh", "-c", "echo no such thing >&2; exit 1"]
+    )
     with NamespaceSandbox(slots=1) as sandbox, pytest.raises(SandboxUnavailable, match="did not start: no such thing"):
         run(sandbox, "pass")

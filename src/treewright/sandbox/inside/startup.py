@@ -12,7 +12,7 @@ import resource
 import socket
 import sys
 
-from treewright.sandbox import child, linux, wire
+from treewright.sandbox.inside import child, linux, wire
 
 CONTROL = 4
 _USUAL = """
@@ -59,9 +59,16 @@ def get_ready(config: wire.Config) -> wire.Ready:
         _confine(config)
     except OSError as error:
         return {"error": str(error), "python": version, "cold": []}
+    _hide_ourselves()
     gc.collect()
     gc.freeze()  # else the first collection in every child would touch, and so copy, every page
     return {"error": "", "python": version, "cold": cold}
+
+
+def _hide_ourselves() -> None:
+    """Our modules are of no use to a program, and a package of ours that is half there would only confuse it."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == "treewright"]:
+        del sys.modules[name]
 
 
 def _become(config: wire.Config) -> None:

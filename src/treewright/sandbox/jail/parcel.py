@@ -9,10 +9,10 @@ import socket
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from treewright.sandbox import wire
 from treewright.sandbox.base import Job, Limits
 from treewright.sandbox.capture import pipe
-from treewright.sandbox.slot import Slot
+from treewright.sandbox.inside import wire
+from treewright.sandbox.jail.slot import Slot
 
 _ADD_SEALS, _SEAL_ALL = 1033, 0x1 | 0x2 | 0x4 | 0x8  # F_ADD_SEALS; no more seals, no shrinking, growing, writing
 

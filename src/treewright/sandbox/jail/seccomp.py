@@ -21,7 +21,7 @@ import signal
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 
-from treewright.sandbox.syscalls import Machine, numbers
+from treewright.sandbox.jail.syscalls import Machine, numbers
 
 Instruction = tuple[int, int, int, int]  # code, jump if true, jump if false, constant: struct sock_filter
 Program = tuple[Instruction, ...]

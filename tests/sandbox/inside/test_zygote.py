@@ -11,11 +11,11 @@ from typing import cast
 import pytest
 
 from sandbox_homes import ended, namespaces, run
-from treewright.sandbox import wire
 from treewright.sandbox.base import Job, Limits
+from treewright.sandbox.inside import wire
+from treewright.sandbox.inside.zygote import Run, Zygote
+from treewright.sandbox.jail.slot import Slot
 from treewright.sandbox.namespaces import NamespaceSandbox
-from treewright.sandbox.slot import Slot
-from treewright.sandbox.zygote import Run, Zygote
 
 
 @pytest.fixture(scope="module")

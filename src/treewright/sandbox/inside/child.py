@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from types import CodeType, ModuleType
 from typing import NoReturn
 
-from treewright.sandbox import linux, wire
+from treewright.sandbox.inside import linux, wire
 
 WORK = "/tmp"
 USER = 1000  # the run's own idea of its user; the kernel knows it by the slot's
@@ -38,15 +38,6 @@ _ENVIRONMENT = {
     "LANG": "C.UTF-8",
     "PATH": _PATH,
 }
-_OURS = (
-    "treewright",
-    "treewright.sandbox",
-    "treewright.sandbox.child",
-    "treewright.sandbox.linux",
-    "treewright.sandbox.startup",
-    "treewright.sandbox.wire",
-    "treewright.sandbox.zygote",
-)
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -95,7 +86,7 @@ def run(setup: Setup) -> NoReturn:
         _execute(program, setup.request["command"])
     code = setup.code
     del setup, files
-    _forget_the_zygote()
+    _draw_afresh()
     _run_python(code, text)
 
 
@@ -237,13 +228,11 @@ def own_environment() -> None:
         os.putenv(name, "1")
 
 
-def _forget_the_zygote() -> None:
-    """Our modules are of no use to the program, and a package of ours that is half there would only confuse it."""
-    for name in _OURS:
-        sys.modules.pop(name, None)
+def _draw_afresh() -> None:
+    """Else every run of a slot would draw the same numbers from numpy; `random` sees to itself."""
     numpy = sys.modules.get("numpy")
     if numpy is not None:
-        numpy.random.seed()  # else every run of a slot would draw the same numbers; `random` sees to itself
+        numpy.random.seed()
 
 
 def _run_python(code: CodeType | None, text: bytes) -> NoReturn:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from treewright.core.errors import SandboxUnavailable
-from treewright.sandbox import jail, wire
-from treewright.sandbox.cgroup import Cgroup
+from treewright.sandbox.inside import wire
+from treewright.sandbox.jail import bubblewrap
+from treewright.sandbox.jail.cgroup import Cgroup
 
 _START_S = 60.0
 _END_S = 3.0
@@ -156,7 +157,7 @@ def _popen(command: list[str], control: int) -> subprocess.Popen[bytes]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         pass_fds=[control],
-        env=jail.environment(),
+        env=bubblewrap.environment(),
         start_new_session=True,
     )
 

