@@ -59,7 +59,8 @@ def test_an_interpreter_that_does_not_work_is_not_the_programs_fault() -> None:
 def test_programs_have_the_packages_of_their_interpreter() -> None:
     for sandbox in (ProcessSandbox(), ProcessSandbox(python=Path(sys.executable))):
         for trusted in (False, True):
-            ended = run(sandbox, Job(python="import pydantic; print('here')", trusted=trusted, limits=Limits(memory_mb=1024)))
+            program = "import pydantic\ndef main(): pass\nprint('here')"
+            ended = run(sandbox, Job(python=program, trusted=trusted, limits=Limits(memory_mb=1024)))
             assert ended.stdout == b"here\n", ended.stderr
 
 

@@ -46,8 +46,9 @@ class Job:
     Args:
         python: source text, run as `__main__` by the sandbox's own interpreter.
         command: a program and its arguments, found inside the sandbox.
-        trusted: the text of `python` is our own (the harness's guest), so an adapter may compile it once and ahead of time,
-            outside the run's own process. What that text goes on to load is never trusted.
+        trusted: the text of `python` is our own (the harness's guest). It only defines things, among them `main`, which is
+            called as the program; so an adapter may run it once and ahead of time, outside the run's own process. What
+            `main` goes on to load is never trusted.
         stdin: bytes it can read from standard input; then end of file.
         files: name -> contents, placed in its private working folder before it starts. Names have no folders.
         channel: open a two-way byte channel on descriptor 3 (`Process.send`, `Process.receive`).

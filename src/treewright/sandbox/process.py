@@ -115,7 +115,7 @@ class ProcessSandbox:
     def _text(self, job: Job) -> tuple[str, bytes]:
         if job.command:
             return "exec", b""
-        text = job.python or ""
+        text = (job.python or "") + ("\nmain()\n" if job.trusted else "")
         if job.trusted and self._own_interpreter:
             return "compiled", _compiled(text)
         return "source", text.encode("utf-8", "surrogatepass")

@@ -41,7 +41,7 @@ def requests(monkeypatch: pytest.MonkeyPatch) -> list[wire.Request]:
 def test_trusted_text_is_sent_once_and_untrusted_text_never_reaches_the_zygote_as_such(
     sandbox: NamespaceSandbox, requests: list[wire.Request]
 ) -> None:
-    guest = "print('guest', __name__)"
+    guest = "def main(): print('guest', __name__)"
     for _ in range(3):
         assert run(sandbox, guest, trusted=True).stdout == b"guest __main__\n"
     assert [request["has_text"] for request in requests] == [True, False, False]
@@ -54,8 +54,8 @@ def test_trusted_text_is_sent_once_and_untrusted_text_never_reaches_the_zygote_a
 
 def test_more_trusted_texts_than_are_kept_still_run(sandbox: NamespaceSandbox) -> None:
     for number in range(20):
-        assert run(sandbox, f"print({number})", trusted=True).stdout == f"{number}\n".encode()
-    assert run(sandbox, "print(0)", trusted=True).stdout == b"0\n"
+        assert run(sandbox, f"def main(): print({number})", trusted=True).stdout == f"{number}\n".encode()
+    assert run(sandbox, "def main(): print(0)", trusted=True).stdout == b"0\n"
 
 
 def test_trusted_text_that_is_no_python_is_our_fault() -> None:

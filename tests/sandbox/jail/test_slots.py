@@ -115,7 +115,7 @@ def test_a_zygote_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_runs_that_start_and_end_by_the_dozen_are_not_mixed_up(sandbox: NamespaceSandbox) -> None:
     async def calls(number: int) -> None:
-        talk = "import os\nwhile data := os.read(3, 99): os.write(3, data)"
+        talk = "import os\ndef main():\n    while data := os.read(3, 99): os.write(3, data)"
         frame = b"%d" % number
         for _ in range(6):
             async with sandbox.start(Job(python=talk, channel=True, trusted=True)) as process:

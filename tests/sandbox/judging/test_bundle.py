@@ -32,7 +32,7 @@ def test_modules_that_are_joined_share_no_names(names: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("names", PROGRAMS)
 def test_a_joined_program_needs_nothing_of_ours(names: tuple[str, ...]) -> None:
-    program = bundle(*names)
+    program = bundle(*names) + "\nmain()"
     assert "from treewright" not in program
     # Without a channel it cannot even say that it is ready: it must get that far.
     ended = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, check=False, close_fds=True)
@@ -41,6 +41,6 @@ def test_a_joined_program_needs_nothing_of_ours(names: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("names", PROGRAMS)
 def test_a_joined_program_starts_without_slow_imports(names: tuple[str, ...]) -> None:
-    program = bundle(*names).removesuffix("main()") + "import sys; print(*sys.modules)"
+    program = bundle(*names) + "\nimport sys; print(*sys.modules)"
     ended = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, check=True, text=True)
     assert not {"typing", "re", "json", "collections", "asyncio"} & set(ended.stdout.split())

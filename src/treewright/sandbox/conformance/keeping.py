@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from textwrap import indent
 
 from treewright.sandbox.base import Job, Limits, Sandbox
 from treewright.sandbox.conformance.tools import outcome, refused
@@ -104,10 +105,11 @@ async def resumes_a_receive_that_was_given_up(sandbox: Sandbox) -> None:
 
 
 async def runs_trusted_text_alike(sandbox: Sandbox) -> None:
-    async with sandbox.start(Job(python=ECHO, channel=True, trusted=True)) as process:
+    guest = f"def main():\n{indent(ECHO, '    ')}"
+    async with sandbox.start(Job(python=guest, channel=True, trusted=True)) as process:
         await process.send(b"again")
         assert await process.receive() == b"again"
-    ended = await outcome(sandbox, "print(__name__)", trusted=True)
+    ended = await outcome(sandbox, "def main(): print(__name__)", trusted=True)
     assert ended.stdout == b"__main__\n"
 
 

@@ -1,4 +1,4 @@
-"""What happens inside one run's own process before a line of untrusted text is loaded, and how that text is then run.
+"""What happens inside one run's own process before a line of untrusted text is loaded; `program` then runs that text.
 
 Standard library only; loaded by the zygote (see there). In order: own user and mounts, descriptors, files, limits, no
 privileges, the system call filter, and only then the program. Whatever fails before the program is told to the zygote on
@@ -8,9 +8,7 @@ nothing the program does can look like one.
 
 from __future__ import annotations
 
-import atexit
 import base64
-import linecache
 import math
 import os
 import resource
@@ -18,15 +16,13 @@ import shutil
 import signal
 import socket
 import sys
-import threading
-import traceback
 from dataclasses import dataclass
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import NoReturn
 
-from treewright.sandbox.inside import linux, wire
+from treewright.sandbox.inside import linux, program, wire
+from treewright.sandbox.inside.program import WORK
 
-WORK = "/tmp"
 USER = 1000  # the run's own idea of its user; the kernel knows it by the slot's
 SELF = b"\x1e\xab\x57\x7e"  # `seccomp.SELF`: where the run's process id belongs in the second filter
 _REPORT = 4
@@ -49,7 +45,7 @@ class Setup:
         request: the host's request.
         config: the slot's settings.
         filters: kind of run -> its filters, with notification and without.
-        code: the compiled trusted program, or None when the program is in the payload.
+        guest: the trusted program, loaded, or None when the program is in the payload.
         descriptors: standard input, output, error, and the channel if there is one.
         payload: descriptor of the memory file with the program's text and its files, or None.
         report: this end of the line to the zygote.
@@ -59,7 +55,7 @@ class Setup:
     request: wire.Request
     config: wire.Config
     filters: dict[str, list[bytes]]
-    code: CodeType | None
+    guest: ModuleType | None
     descriptors: list[int]
     payload: int | None
     report: int
@@ -77,17 +73,16 @@ def run(setup: Setup) -> NoReturn:
         _own_descriptors(setup)
         _write_files(setup, files)
         _hold(setup.request)
-        program = _find(setup.request["command"])
+        command = _find(setup.request["command"])
         _close_the_door(setup)
     except (OSError, ValueError) as error:
         os.write(_REPORT, str(error).encode()[:1000])
         os._exit(70)
-    if program:
-        _execute(program, setup.request["command"])
-    code = setup.code
+    if command:
+        _execute(command, setup.request["command"])
+    guest = setup.guest
     del setup, files
-    _draw_afresh()
-    _run_python(code, text)
+    program.run(guest, text)
 
 
 def _read_payload(setup: Setup) -> tuple[bytes, list[tuple[str, bytes]]]:
@@ -226,61 +221,3 @@ def own_environment() -> None:
     os.environ.update(_ENVIRONMENT)
     for name in _ONE_THREAD:  # for libraries only: on a machine with many cores their pools would not fit into the memory limit
         os.putenv(name, "1")
-
-
-def _draw_afresh() -> None:
-    """Else every run of a slot would draw the same numbers from numpy; `random` sees to itself."""
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed()
-
-
-def _run_python(code: CodeType | None, text: bytes) -> NoReturn:
-    """Run as `python program.py` would: its exit code, its traceback (without frames of ours), its exit handlers."""
-    main = ModuleType("__main__")
-    main.__dict__.update(__builtins__=__builtins__, __file__=f"{WORK}/program.py")
-    sys.modules["__main__"] = main
-    sys.argv[:] = ["program.py"]
-    status = 0
-    try:
-        if code is None:
-            lines = text.decode(errors="replace").splitlines(keepends=True)
-            linecache.cache["program.py"] = (len(text), None, lines, "program.py")
-            code = compile(text, "program.py", "exec", dont_inherit=True)
-        exec(code, main.__dict__)
-    except SystemExit as leaving:
-        status = _exit_status(leaving)
-    except BaseException as error:  # noqa: BLE001 - the program's, not ours: shown as the interpreter would
-        status = 1
-        _show(error)
-    _finish(status)
-
-
-def _exit_status(leaving: SystemExit) -> int:
-    if leaving.code is None:
-        return 0
-    if isinstance(leaving.code, int):
-        return leaving.code & 0xFF
-    print(leaving.code, file=sys.stderr)
-    return 1
-
-
-def _show(error: BaseException) -> None:
-    trace = error.__traceback__.tb_next if error.__traceback__ else None  # the first frame is `_run_python`
-    try:
-        if sys.excepthook is sys.__excepthook__:
-            traceback.print_exception(type(error), error, trace)
-        else:
-            sys.excepthook(type(error), error, trace)
-    except BaseException:  # noqa: BLE001 - an exception of the program's that cannot be printed
-        os.write(2, b"error in printing the exception\n")
-
-
-def _finish(status: int) -> NoReturn:
-    """Wait for threads, call exit handlers, flush: what the interpreter does at its end, without its slow teardown."""
-    for last in (threading._shutdown, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):  # type: ignore[attr-defined] # no public name
-        try:
-            last()
-        except BaseException:  # noqa: BLE001 - the program's
-            status = status or 120
-    os._exit(status)

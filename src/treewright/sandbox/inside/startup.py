@@ -18,7 +18,7 @@ CONTROL = 4
 _USUAL = """
 abc argparse array ast base64 bisect calendar cmath collections collections.abc contextlib copy csv dataclasses datetime
 decimal enum fractions functools hashlib heapq inspect io itertools json keyword linecache math numbers operator os.path
-pathlib pickle pprint queue random re shlex shutil statistics string struct tempfile textwrap threading time traceback types
+pathlib pickle pprint random re shlex shutil statistics string struct tempfile textwrap time traceback types
 typing unicodedata uuid warnings weakref zlib
 """
 

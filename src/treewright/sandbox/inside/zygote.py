@@ -8,7 +8,7 @@ One thread and no event loop but `poll`, so that `fork` is safe. It
 - watches the processor clock of each child, which no signal mask or patched clock in the child can touch;
 - kills a child when the host hangs up that run's socket, and everything when the host hangs up the slot's.
 
-A trusted text is compiled once and kept by its hash; untrusted text is never looked at here.
+A trusted text is run once, to define what it defines, and kept by its hash; untrusted text is never looked at here.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ import socket
 import struct
 import time
 from dataclasses import dataclass
-from types import CodeType
+from types import ModuleType
 from typing import NoReturn
 
-from treewright.sandbox.inside import child, linux, startup, wire
+from treewright.sandbox.inside import child, linux, program, startup, wire
 
 _PATIENCE_S = 0.05
 _NOTIFICATION_RECEIVE, _NOTIFICATION = 0xC0502100, struct.Struct("QIIiIQ6Q")  # struct seccomp_notif
@@ -69,7 +69,7 @@ class Zygote:
         self._control = control
         self._config = config
         self._filters = {kind: [base64.b64decode(one) for one in pair] for kind, pair in config["filters"].items()}
-        self._codes: dict[str, CodeType] = {}
+        self._guests: dict[str, ModuleType] = {}
         self._poll = select.poll()
         self._runs: dict[int, Run] = {}  # by each descriptor that belongs to it
         self._fresh: set[int] = set()  # those watched since the last poll
@@ -119,14 +119,13 @@ class Zygote:
     def _fork(self, request: wire.Request, descriptors: list[int], report: socket.socket) -> int:
         streams = 4 if request["channel"] else 3
         payload = descriptors[streams] if request["payload_bytes"] else None
-        code = None
+        guest = None
         if request["trusted"]:
             if request["has_text"] and payload is not None:
-                text = os.pread(payload, request["text_bytes"], 0)
-                self._codes[request["trusted"]] = compile(text, "guest.py", "exec", dont_inherit=True)
-            code = self._codes[request["trusted"]]
+                self._guests[request["trusted"]] = program.load_guest(os.pread(payload, request["text_bytes"], 0))
+            guest = self._guests[request["trusted"]]
         setup = child.Setup(
-            request, self._config, self._filters, code, descriptors[:streams], payload, report.fileno(), self._user
+            request, self._config, self._filters, guest, descriptors[:streams], payload, report.fileno(), self._user
         )
         return linux.fork_into(self._flags, lambda: child.run(setup))
 

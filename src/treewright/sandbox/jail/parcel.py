@@ -56,7 +56,10 @@ def prepare(job: Job, slot: Slot, *, folder: str = "", memory_mb: int, shared_us
         OSError: the host is out of descriptors or memory; nothing stays open.
     """
     text = (job.python or "").encode("utf-8", "surrogatepass")
-    request = _request(job, text, slot)
+    trusted = hashlib.sha256(text).hexdigest() if job.trusted and not job.command else ""
+    if trusted and not slot.keeps(trusted):
+        trusted, text = "", text + b"\nmain()\n"  # run it like any other text
+    request = _request(job, text, slot, trusted)
     request["folder"], request["shared_user"] = folder, shared_user
     request["limits"]["memory_mb"] = memory_mb
     payload = b"".join([text[: request["text_bytes"]], *job.files.values()])
@@ -75,10 +78,7 @@ def prepare(job: Job, slot: Slot, *, folder: str = "", memory_mb: int, shared_us
         return Parcel(request, handed, line, output, errors, channel, theirs.pop_all(), ours.pop_all())
 
 
-def _request(job: Job, text: bytes, slot: Slot) -> wire.Request:
-    trusted = hashlib.sha256(text).hexdigest() if job.trusted and not job.command else ""
-    if trusted and not slot.keeps(trusted):
-        trusted = ""  # run it like any other text
+def _request(job: Job, text: bytes, slot: Slot, trusted: str) -> wire.Request:
     sent = 0 if trusted and not slot.needs(trusted) else len(text)
     return {
         "limits": _bounds(job.limits),

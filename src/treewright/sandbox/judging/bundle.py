@@ -11,14 +11,14 @@ _PACKAGE = "treewright"
 
 @lru_cache(maxsize=8)
 def bundle(*names: str) -> str:
-    """One program made of the modules `names` of this folder, in that order, which ends by calling `main` of the last.
+    """One program made of the modules `names` of this folder, in that order: a trusted text whose `main` is that of the last.
 
     Each module may import from the ones before it; their names must not clash. The program works on a copy of the builtins, so
     that whatever it loads later cannot change them under it.
     """
     texts = [_without_own_imports((Path(__file__).parent / f"{name}.py").read_text("utf-8")) for name in names]
     copied = '__builtins__ = dict(vars(__import__("builtins")))'
-    return "\n".join(["from __future__ import annotations", copied, *texts, "main()"])
+    return "\n".join(["from __future__ import annotations", copied, *texts])
 
 
 def _without_own_imports(source: str) -> str:
