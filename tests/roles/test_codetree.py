@@ -249,6 +249,12 @@ def test_other_languages_are_asked_for_and_read() -> None:
     model = Model("```rust\nfn main() {}\n```")
     assert asyncio.run(Solver(Asker(model)).program(task, NODE, "")) == "fn main() {}\n"
     assert "```rust" in model.asked
+    assert "Write a whole program in rust, in one file: it reads" in statement(task)
+
+
+def test_a_java_program_is_asked_for_with_the_class_that_is_run() -> None:
+    assert "in one file with class Main: it reads" in statement(CodeTask("p", examples=[Example("1", "1")], language="Java"))
+    assert "Write a whole program: it reads" in statement(CodeTask("p", examples=[Example("1", "1")], language="py"))
 
 
 # Critic.

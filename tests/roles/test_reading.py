@@ -182,6 +182,14 @@ def test_of_several_blocks_the_longest_in_the_language_is_the_program() -> None:
     assert read_program("```\nshort\n```\n```\nlonger\n```") == "longer\n"
 
 
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("c++", "cpp"), ("c++", "C++"), ("cpp", "c++"), ("JavaScript", "js"), ("go", "golang"), ("Python", "py")],
+)
+def test_a_block_may_call_its_language_by_another_name(language: str, said: str) -> None:
+    assert read_program(f"```{said}\nx\n```\n```text\nlonger than that\n```", language=language) == "x\n"
+
+
 def test_a_program_of_another_language_is_never_guessed_from_prose() -> None:
     with pytest.raises(Unreadable):
         read_program(RIGHT, language="rust")

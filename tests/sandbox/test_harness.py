@@ -417,9 +417,11 @@ def test_what_ran_whole_says_so() -> None:
     assert result("def f(x): return x", "for n in [1]: assert f(n) == 1").detail == "ran whole: a for loop"
 
 
-def test_other_languages_are_refused_in_words() -> None:
-    with pytest.raises(UserError, match="rust"):
+def test_what_no_program_in_a_language_can_be_tested_by_is_refused_in_words() -> None:
+    with pytest.raises(UserError, match=r"Python code, but language is 'rust': give examples"):
         asyncio.run(run_tests(ProcessSandbox(), "fn main() {}", CodeTask("p", tests=("x",), language="rust")))
+    with pytest.raises(UserError, match=r"'cobol', which is not known: use one of python, c, "):
+        asyncio.run(run_tests(ProcessSandbox(), "", CodeTask("p", examples=(Example("", ""),), language="cobol")))
 
 
 def test_many_calls_in_one_test_are_quick_enough() -> None:

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable
 
 from treewright.core.errors import UserError
+from treewright.core.languages import full_name
 from treewright.core.task import CodeTask
 
 MAX_TIME_LIMIT_S = 86_400.0
@@ -19,8 +20,8 @@ def validate_task(task: CodeTask) -> None:
 
     Raises:
         UserError: the prompt is blank; `time_limit_s` is not within (0, 86400]; both tests and examples are given; a
-            setting does not go with the kind of task; setup or a test is no valid Python, is empty, or compares without
-            asserting; the tests never use `entry_point`.
+            setting does not go with the kind of task; the language is not known; setup or a test is no valid Python, is
+            empty, or compares without asserting; the tests never use `entry_point`.
     """
     if not task.prompt.strip():
         raise UserError("the prompt is empty: say in words what to write")
@@ -28,14 +29,15 @@ def validate_task(task: CodeTask) -> None:
         raise UserError(f"time_limit_s is {task.time_limit_s}: give a number of seconds above 0 and at most a day")
     if task.tests and task.examples:
         raise UserError("both tests and examples are given: keep tests for a function, or examples for a whole program")
-    if task.setup and task.language != "python":
+    other_language = full_name(task.language) != "python"
+    if task.setup and other_language:
         raise UserError(f"setup is Python code but language is {task.language!r}: remove one of them")
     _parse(task.setup, "setup")
     if task.kind == "program":
         if task.entry_point:
             raise UserError("entry_point is for a function, but examples test a whole program: remove one of them")
         return
-    if task.tests and task.language != "python":
+    if task.tests and other_language:
         raise UserError(f"tests are Python code but language is {task.language!r}: give examples (input, output) instead")
     _check_entry_point(task, [_parse_test(text, number) for number, text in enumerate(task.tests, 1)])
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from treewright.core.languages import names_of
 from treewright.models.base import Message
 from treewright.roles.asking import Ask, Asker
 from treewright.roles.reading import read_decision, read_list, read_program, read_score
@@ -62,7 +63,11 @@ def statement(task: CodeTask) -> str:
     """The problem as every role sees it: the prompt, then what the tests call and some of them, if the prompt lacks them."""
     parts = [task.prompt.strip()]
     if task.kind == "program":
-        parts.append("Write a whole program: it reads its input from standard input and prints its answer to standard output.")
+        names = names_of(task.language)
+        form = "" if "python" in names else f" in {task.language}, in one file" + " with class Main" * ("java" in names)
+        parts.append(
+            f"Write a whole program{form}: it reads its input from standard input and prints its answer to standard output."
+        )
         numbered = enumerate(task.examples, 1)  # reports name them by their number
         fresh = [(n, e) for n, e in numbered if e.output.strip() and not _quotes(task.prompt, e.input, e.output)]
         shown = [f"Example {n}\nInput:\n{e.input.strip()}\nOutput:\n{e.output.strip()}" for n, e in fresh]

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from treewright.core.languages import names_of
 from treewright.roles.asking import Unreadable
 
 _WORDS = "strategy|approach|idea|reflection|plan|option|fix|step|method|solution"
@@ -148,7 +149,8 @@ def read_program(text: str, entry_point: str = "", language: str = "python") -> 
     'def f():\n    return 1\n'
     """
     blocks = list(_blocks(text))
-    if language == "python":
+    names = names_of(language)
+    if "python" in names:
         for _, code in reversed(blocks):
             if entry_point and entry_point in code and _defines(code, entry_point):
                 return code
@@ -156,7 +158,6 @@ def read_program(text: str, entry_point: str = "", language: str = "python") -> 
             return bare
     if not blocks:
         raise Unreadable("it holds no fenced code block")
-    names = {language, "py", "python3"} if language == "python" else {language}
     return max(blocks, key=lambda block: (block[0] in names, len(block[1])))[1]
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from treewright.core.errors import SandboxUnavailable
+from treewright.core.languages import full_name
 from treewright.core.task import CodeTask, Example
 from treewright.sandbox.base import Exit, Job, Limits, Sandbox
+from treewright.sandbox.judging.compiled import Unsound, build, ended, last_words, out_of_memory
 from treewright.sandbox.judging.messages import clean
 from treewright.sandbox.judging.report import Report, TestResult
 from treewright.sandbox.judging.session import Verdict
@@ -59,36 +61,50 @@ def _lines(text: str) -> list[str]:
 async def run_examples(sandbox: Sandbox, program: str, task: CodeTask, limits: Limits, same: SameOutput) -> Report:
     """Run `task.examples` against `program`, some at a time. See `harness.run_tests`."""
     limits = replace(limits, wall_s=task.time_limit_s, cpu_s=task.time_limit_s)
+    name = full_name(task.language)
+    job = Job(python=program, limits=limits) if name == "python" else await build(sandbox, program, name, limits)
+    if isinstance(job, Unsound):
+        return _unsound(job, task, sandbox.level)
+    outcomes = await _outcomes(sandbox, job, task.examples)
+    if name != "python":
+        outcomes = [_other_language(outcome, name) for outcome in outcomes]
+    results = [_judged(number, *pair, same) for number, pair in enumerate(zip(task.examples, outcomes, strict=True), 1)]
+    stdout = "".join(_text(outcome.stdout) for outcome in outcomes)[:_MAX_STDOUT]
+    return Report(tuple(results), _load_error(outcomes) if name == "python" else "", stdout, sandbox.level)
+
+
+async def _outcomes(sandbox: Sandbox, job: Job, examples: Sequence[Example]) -> list[Exit]:
+    """How `job` ended on the input of each example."""
     places = asyncio.Semaphore(_AT_ONCE)
 
     async def run(example: Example) -> Exit | SandboxUnavailable:
         async with places:
-            job = Job(python=program, stdin=example.input.encode("utf-8", "surrogatepass"), limits=limits)
             try:
-                return await _run(sandbox, job)
+                return await ended(sandbox, replace(job, stdin=example.input.encode("utf-8", "surrogatepass")))
             except SandboxUnavailable as error:  # raised below: a task group would wrap it
                 return error
 
     async with asyncio.TaskGroup() as group:
-        runs = [group.create_task(run(example)) for example in task.examples]
+        runs = [group.create_task(run(example)) for example in examples]
     outcomes: list[Exit] = []
     for finished in runs:
         outcome = finished.result()
         if isinstance(outcome, SandboxUnavailable):
             raise outcome
         outcomes.append(outcome)
-    results = [_judged(number, *pair, same) for number, pair in enumerate(zip(task.examples, outcomes, strict=True), 1)]
-    stdout = "".join(_text(outcome.stdout) for outcome in outcomes)[:_MAX_STDOUT]
-    return Report(tuple(results), _load_error(outcomes), stdout, sandbox.level)
+    return outcomes
 
 
-async def _run(sandbox: Sandbox, job: Job) -> Exit:
-    for _ in range(2):
-        async with sandbox.start(job) as process:
-            outcome = await process.wait()
-        if outcome.status != "unavailable":
-            return outcome
-    raise SandboxUnavailable(f"The sandbox cannot run programs ({sandbox.level}): {outcome.detail}.")
+def _unsound(why: Unsound, task: CodeTask, level: str) -> Report:
+    results = [
+        TestResult(f"example {number}", why.verdict, example.output[:_MAX_SHOWN], detail=why.detail[:_MAX_STDERR])
+        for number, example in enumerate(task.examples, 1)
+    ]
+    return Report(tuple(results), why.detail, level=level)
+
+
+def _other_language(outcome: Exit, name: str) -> Exit:
+    return replace(out_of_memory(outcome, name), stderr=last_words(outcome.stderr[-2 * _MAX_STDERR :]).encode())
 
 
 def _judged(number: int, example: Example, outcome: Exit, same: SameOutput) -> TestResult:
