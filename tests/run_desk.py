@@ -18,7 +18,8 @@ from treewright.journal.base import Journal
 from treewright.journal.replay import Past, replay
 from treewright.journal.sqlite import SQLiteJournal
 from treewright.models.base import Reply, Request
-from treewright.runs import CODE, Run, start
+from treewright.assembly import CODE
+from treewright.runs import Run, start
 from treewright.spec import RunSpec, Solution
 from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
 
@@ -50,8 +51,8 @@ def at_desk(folder: Path) -> Iterator[Desk]:
     """A desk; while it is there, runs are put together with its model and judged in this process."""
     desk = Desk(folder)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("treewright.runs.run_tests", judged)
-        patch.setattr("treewright.runs.build", lambda name, **_: desk.model)
+        patch.setattr("treewright.assembly.run_tests", judged)
+        patch.setattr("treewright.opening.build", lambda name, **_: desk.model)
         try:
             yield desk
         finally:

@@ -67,7 +67,7 @@ def test_links_in_the_docs_lead_somewhere(page: Path) -> None:
 
 
 def test_every_strategy_and_preset_is_in_the_readme() -> None:
-    from treewright.runs import STRATEGIES
+    from treewright.assembly import STRATEGIES
     from treewright.strategies.codetree_presets import PRESETS
 
     text = (ROOT / "README.md").read_text()

@@ -22,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's own journal that is nobody's, and no model in the environment."""
     monkeypatch.setenv("TREEWRIGHT_JOURNAL", str(tmp_path / "own.db"))
     monkeypatch.delenv("TREEWRIGHT_MODEL", raising=False)
-    monkeypatch.setattr("treewright.runs.run_tests", judged)
+    monkeypatch.setattr("treewright.assembly.run_tests", judged)
     return tmp_path
 
 

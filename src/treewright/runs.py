@@ -1,8 +1,7 @@
 """A run: one task, one strategy, one model, one budget, put together here and nowhere else.
 
-    sandbox = the isolation asked for                 test  = run the visible tests there, a few at once
-    model   = recorded(throttled(metered(adapter)))   emit  = the journal first, then the other sinks
-    search(strategy(task, model, test), budget, emit)
+    ports = the models, the sandbox and the tools, metered, recorded, isolated     (`opening`)
+    search(the strategy's recipe built on them (`assembly`), budget, emit)         emit: the journal first, then the other sinks
 
 A `RunSpec` is a plain value: it stands in the journal, and starts the same run anywhere. A `Run` is one sitting of it.
 """
@@ -10,62 +9,32 @@ A `RunSpec` is a plain value: it stands in the journal, and starts the same run 
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from itertools import count
-from pathlib import Path
+from typing import Any, Literal
 
+from treewright.assembly import STRATEGIES, named, shapes_of
 from treewright.core.budget import Budget, Limits, Spend
 from treewright.core.check import derive_entry_point, validate_task
 from treewright.core.errors import JournalError, TreewrightError, UserError
-from treewright.core.events import Event, ProgramRan, RunEnded, RunStarted, Sink
+from treewright.core.events import Event, RunEnded, RunStarted, Sink
 from treewright.core.search import Answer, Result, search
+from treewright.core.task import CodeTask, ToolTask
 from treewright.core.tree import Tree
-from treewright.journal.base import Journal, Shapes
+from treewright.journal.base import PLAIN, Journal
 from treewright.journal.replay import Past, replay
-from treewright.models.base import Model
-from treewright.models.factory import build
-from treewright.models.metered import Metered, free
-from treewright.models.prices import pricing
-from treewright.models.recorded import Recorded
-from treewright.models.scripted import Scripted
-from treewright.models.throttled import Throttled
-from treewright.sandbox.base import Sandbox
-from treewright.sandbox.harness import Report, run_tests
-from treewright.sandbox.landlock import LandlockSandbox
-from treewright.sandbox.namespaces import NamespaceSandbox
-from treewright.sandbox.select import select
+from treewright.opening import NOTHING_GIVEN, Given, open_ports
 from treewright.spec import REASONS, RunSpec, Solution, plain_spec, spec_from_plain
-from treewright.strategies.baselines.resample import direct, resample
-from treewright.strategies.codetree import CodeTree, Test
-from treewright.strategies.codetree_presets import codetree, codetree_bfs, codetree_dfs, preset_named, strategy_list
-from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
-
-CODE = Shapes(CodeAction, CodeOutcome)
+from treewright.strategies.codetree_presets import preset_named
+from treewright.strategies.tree_of_code_settings import PRESETS as TOOL_PRESETS
 
 #: Of run ids, in the order they sort in; without those that are easily mistaken for another.
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 #: Reasons after which going on could change the answer without a larger budget.
 _UNFINISHED = frozenset({"interrupted", "fault"})
-
-
-def _codetree(spec: RunSpec, model: Model, test: Test) -> CodeTree:
-    return codetree(spec.task, model, test, preset=spec.preset, seed=spec.seed, without=spec.without)
-
-
-#: Name -> how it is put together for a run.
-STRATEGIES: dict[str, Callable[[RunSpec, Model, Test], CodeTree]] = {
-    "codetree": _codetree,
-    "codetree-bfs": lambda s, model, test: codetree_bfs(s.task, model, test, preset=s.preset, seed=s.seed),
-    "codetree-dfs": lambda s, model, test: codetree_dfs(s.task, model, test, preset=s.preset, seed=s.seed),
-    "strategy-list": lambda s, model, test: strategy_list(s.task, model, test, preset=s.preset, seed=s.seed),
-    "resample": lambda s, model, test: resample(s.task, model, test, seed=s.seed),
-    "direct": lambda s, model, test: direct(s.task, model, test, seed=s.seed),
-}
 
 
 class Run:
@@ -80,7 +49,7 @@ class Run:
     """
 
     def __init__(
-        self, run_id: str, spec: RunSpec, past: Past[CodeAction, CodeOutcome], journal: Journal, sinks: Iterable[Sink]
+        self, run_id: str, spec: RunSpec, past: Past[Any, Any], journal: Journal, sinks: Iterable[Sink], given: Given
     ) -> None:
         self.id = run_id
         self.spec = spec
@@ -90,6 +59,7 @@ class Run:
         self._past = past
         self._journal = journal
         self._sinks = tuple(sinks)
+        self._given = given
 
     def stop(self) -> None:
         """Let the calls under way end, start no other, and end the run so that it can be resumed."""
@@ -108,13 +78,8 @@ class Run:
         if end is not None and end.finished and not self._more_allowed():
             return self._solution(end, self.tree)
         async with AsyncExitStack() as stack:
-            slots = max(1, min(self.spec.parallel, _cores()))
-            adapter = build(self.spec.model, base_url=self.spec.base_url, slots=slots)  # a wrong name costs no more than this
-            sandbox = await _sandbox(self.spec, stack)
-            await stack.enter_async_context(adapter)
-            if isinstance(adapter, Scripted):  # its rows are used up one by one: go on behind those of earlier sittings
-                adapter.use_up(call.reply for call in self._past.calls if call.reply is not None)
-            strategy = STRATEGIES[self.spec.strategy](self.spec, self._model(adapter), self._test(sandbox))
+            ports = await open_ports(self.spec, self._given, self.budget, self._past, self._emit, stack)
+            strategy = STRATEGIES[self.spec.strategy].build(ports)
             self._emit(RunStarted(plain_spec(self.spec), self._past.sittings))
             try:
                 result = await search(
@@ -127,7 +92,7 @@ class Run:
                 raise
             return await self._ended(result)
 
-    async def _ended(self, result: Result[CodeAction, CodeOutcome]) -> Solution:
+    async def _ended(self, result: Result[Any, Any]) -> Solution:
         end = await self._end(result.answer, result.reason, finished=result.reason not in _UNFINISHED)
         return self._solution(end, result.tree)
 
@@ -136,7 +101,7 @@ class Run:
         self._emit(end)
         return end
 
-    def _solution(self, end: RunEnded, tree: Tree[CodeAction, CodeOutcome]) -> Solution:
+    def _solution(self, end: RunEnded, tree: Tree[Any, Any]) -> Solution:
         spec = self.spec
         reason = "; ".join(filter(None, (REASONS.get(end.reason, end.reason), end.evidence)))
         return Solution(
@@ -156,28 +121,10 @@ class Run:
         for sink in self._sinks:
             sink(event)
 
-    def _model(self, adapter: Model) -> Model:
-        known = pricing(self.spec.model)
-        if known is None and self.spec.limits.dollars is not None:
-            raise UserError(f"no price is known for {self.spec.model}: limit tokens=… instead of usd=…")
-        metered = Metered(adapter, self.budget, self._emit, count(self._past.last_call + 1), known or free)
-        return Recorded(Throttled(metered, concurrency=self.spec.parallel), self._past.calls)
 
-    def _test(self, sandbox: Sandbox) -> Test:
-        seats = asyncio.Semaphore(_cores())  # more programs at once than cores would time each other out
-
-        async def test(node: str, program: str) -> Report:
-            async with seats:
-                started = time.perf_counter()
-                report = await run_tests(sandbox, program, self.spec.task)
-            seconds = round(time.perf_counter() - started, 4)
-            self._emit(ProgramRan(node, sandbox.level, report.passed, report.total, seconds))
-            return report
-
-        return test
-
-
-def start(spec: RunSpec, *, journal: Journal, sinks: Iterable[Sink] = (), run_id: str = "") -> Run:
+def start(
+    spec: RunSpec, *, journal: Journal, sinks: Iterable[Sink] = (), run_id: str = "", given: Given = NOTHING_GIVEN
+) -> Run:
     """A new run.
 
     Args:
@@ -185,15 +132,16 @@ def start(spec: RunSpec, *, journal: Journal, sinks: Iterable[Sink] = (), run_id
         journal: where it is recorded.
         sinks: take every event after the journal has it.
         run_id: its id; made when not given.
+        given: what is brought along instead of being opened by name.
 
     Raises:
         UserError: the spec asks for something impossible: the task, a name, a number.
     """
     _check(spec)
     task = spec.task
-    if task.tests and not task.entry_point:
+    if isinstance(task, CodeTask) and task.tests and not task.entry_point:
         spec = replace(spec, task=replace(task, entry_point=derive_entry_point(task.tests, task.setup)))
-    return Run(run_id or new_id(), spec, Past(), journal, sinks)
+    return Run(run_id or new_id(), spec, Past(), journal, sinks, given)
 
 
 def resume(
@@ -202,6 +150,7 @@ def resume(
     journal: Journal,
     limits: Limits | Callable[[Limits], Limits] | None = None,
     sinks: Iterable[Sink] = (),
+    given: Given = NOTHING_GIVEN,
 ) -> Run:
     """The run `run_id` where it stands: its tree rebuilt, what it paid for remembered.
 
@@ -211,19 +160,31 @@ def resume(
         limits: new limits for the whole run, what was spent before included, or how they follow from its own; its own when
             None.
         sinks: take every new event after the journal has it.
+        given: as for `start`.
 
     Raises:
         UserError: no such run, or limits that allow nothing.
         JournalError: the record cannot be read.
     """
-    past: Past[CodeAction, CodeOutcome] = replay(journal.read(run_id, CODE))
-    if not past.sittings:
-        raise UserError(f"no run {run_id!r} in this journal: `treewright runs` lists them")
+    past = past_of(journal, run_id)
     spec = spec_from_plain(past.spec)
     if limits is not None:
         spec = replace(spec, limits=limits(spec.limits) if callable(limits) else limits)
     _check(spec)
-    return Run(run_id, spec, past, journal, sinks)
+    return Run(run_id, spec, past, journal, sinks, given)
+
+
+def past_of(journal: Journal, run_id: str) -> Past[Any, Any]:
+    """Where the run `run_id` stood when its last event was written, its nodes as its own strategy has them.
+
+    Raises:
+        UserError: no such run.
+        JournalError: the record cannot be read.
+    """
+    begun = next((e.event for e in journal.read(run_id, PLAIN) if isinstance(e.event, RunStarted)), None)
+    if begun is None:
+        raise UserError(f"no run {run_id!r} in this journal: `treewright runs` lists them")
+    return replay(journal.read(run_id, shapes_of(begun.spec)))
 
 
 def new_id() -> str:
@@ -236,10 +197,14 @@ def new_id() -> str:
 
 
 def _check(spec: RunSpec) -> None:
-    validate_task(spec.task)
-    if spec.strategy not in STRATEGIES:
-        raise UserError(f"unknown strategy {spec.strategy!r}: choose one of {', '.join(STRATEGIES)}")
-    preset_named(spec.preset)
+    kind: Literal["code", "tools"] = "code" if isinstance(spec.task, CodeTask) else "tools"
+    if isinstance(spec.task, CodeTask):
+        validate_task(spec.task)
+        preset_named(spec.preset)
+    else:
+        _check_tools(spec.task, spec)
+    if spec.strategy not in named(kind):
+        raise UserError(f"unknown strategy {spec.strategy!r}: choose one of {', '.join(named(kind))}")
     if spec.without and spec.strategy != "codetree":
         raise UserError(f"{spec.strategy} has no {spec.without[0]} to leave out: only codetree has")
     for address in (spec.base_url or "", spec.model.partition("@")[2]):
@@ -253,14 +218,11 @@ def _check(spec: RunSpec) -> None:
             raise UserError(f"a budget of {bound} {name} allows nothing: give a number above 0")
 
 
-async def _sandbox(spec: RunSpec, stack: AsyncExitStack) -> Sandbox:
-    """The isolation asked for, proved to work, closed with the run."""
-    python = Path(spec.sandbox_python) if spec.sandbox_python else None
-    sandbox = await select(spec.sandbox, python=python, warm=tuple(spec.warm), slots=min(spec.parallel, _cores()))
-    if isinstance(sandbox, NamespaceSandbox | LandlockSandbox):
-        stack.callback(sandbox.close)
-    return sandbox
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
+def _check_tools(task: ToolTask, spec: RunSpec) -> None:
+    if not task.query.strip():
+        raise UserError("the question is empty: say in words what to find out or to do")
+    if spec.preset not in TOOL_PRESETS:
+        raise UserError(f"unknown preset {spec.preset!r}: choose one of {', '.join(TOOL_PRESETS)}")
+    for what, number in (("layers", spec.tools.layers), ("width", spec.tools.width)):
+        if number is not None and number < 1:
+            raise UserError(f"{what} is {number}: give at least 1")

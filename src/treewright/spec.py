@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from treewright.core.budget import Limits, Spend
 from treewright.core.errors import JournalError
-from treewright.core.task import CodeTask
+from treewright.core.task import CodeTask, ToolTask
 from treewright.core.tree import Tree
+from treewright.roles.tree_of_code import History
 from treewright.strategies.codetree_presets import Preset
-from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
 
 #: The papers' budget: programs written and run.
 EXECUTIONS = 20
@@ -27,6 +27,35 @@ REASONS = {
     "seconds": "the time is over",
     "interrupted": "interrupted",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolChoices:
+    """Choices for tasks with tools. None: as the preset has it.
+
+    Args:
+        layers: most programs on a path, >= 1.
+        width: programs of the first layer and below each failed one, >= 1.
+        strict: a run in which a tool reported an error is a failure.
+        history: what a program's writer is shown of earlier attempts: "full" or "summary".
+        adaptive: a failure that says plainly what to mend gets one child.
+        prompts: a folder of prompts to draw from; the package's own when None.
+        pool: models to draw from, beside the run's own.
+        commits: tools with effects that cannot be taken back are asked about ("ask"), called ("yes") or not called ("dry_run")
+            once the answer is chosen.
+    """
+
+    layers: int | None = None
+    width: int | None = None
+    strict: bool | None = None
+    history: History | None = None
+    adaptive: bool | None = None
+    prompts: str | None = None
+    pool: Sequence[str] = ()
+    commits: Literal["ask", "yes", "dry_run"] = "ask"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "pool", tuple(self.pool))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +75,10 @@ class RunSpec:
         sandbox_python: a virtual environment, or its interpreter, whose packages the programs may use, read-only.
         warm: packages that are imported once for all programs, by name.
         base_url: address of an OpenAI-compatible server.
+        tools: choices for tasks with tools.
     """
 
-    task: CodeTask
+    task: CodeTask | ToolTask
     model: str
     strategy: str = "codetree"
     preset: Preset = "recommended"
@@ -60,6 +90,7 @@ class RunSpec:
     sandbox_python: str | None = None
     warm: Sequence[str] = ()
     base_url: str | None = None
+    tools: ToolChoices = ToolChoices()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "without", tuple(self.without))
@@ -77,7 +108,7 @@ class Solution:
         model: that was used.
         solved: the answer passes every visible test.
         verified: the search accepted the answer.
-        answer: the program; "" when there is none.
+        answer: the program, or the answer to the question; "" when there is none.
         reason: why the search ended and what speaks for the answer, in a sentence.
         ended: the same as one word: "accepted", "exhausted", "interrupted", or the limit that was reached.
         usage: what the run spent, in all its sittings.
@@ -94,7 +125,7 @@ class Solution:
     reason: str
     ended: str
     usage: Spend
-    tree: Tree[CodeAction, CodeOutcome]
+    tree: Tree[Any, Any]
 
 
 def plain_spec(spec: RunSpec) -> dict[str, Any]:

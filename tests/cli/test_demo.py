@@ -21,7 +21,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("TREEWRIGHT_MODEL", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TREEWRIGHT_JOURNAL", str(tmp_path / "own.db"))
-    monkeypatch.setattr("treewright.runs.run_tests", judged)
+    monkeypatch.setattr("treewright.assembly.run_tests", judged)
     monkeypatch.chdir(tmp_path)
     Path("tasks").mkdir()
     Path("tasks/2-second.toml").write_text(TOML)

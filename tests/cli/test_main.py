@@ -22,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("TREEWRIGHT_MODEL", "OPENAI_API_KEY", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TREEWRIGHT_JOURNAL", str(tmp_path / "own.db"))
-    monkeypatch.setattr("treewright.runs.run_tests", judged)
+    monkeypatch.setattr("treewright.assembly.run_tests", judged)
     (tmp_path / "add.toml").write_text(TOML)
     write_script(tmp_path / "talk.jsonl", rows())
     return tmp_path

@@ -13,7 +13,7 @@ import pytest
 from adding import ANSWER, TALK, TOML, block, judged, rows, write_script
 from command import here
 from treewright.journal.sqlite import SQLiteJournal
-from treewright.runs import CODE
+from treewright.assembly import CODE
 
 Capture = pytest.CaptureFixture[str]
 SOLVE = ("solve", "add.toml", "--model", "scripted:talk.jsonl", "--sandbox", "process", "--quiet")
@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("TREEWRIGHT_MODEL", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TREEWRIGHT_JOURNAL", str(tmp_path / "own.db"))
-    monkeypatch.setattr("treewright.runs.run_tests", judged)
+    monkeypatch.setattr("treewright.assembly.run_tests", judged)
     monkeypatch.chdir(tmp_path)
     Path("add.toml").write_text(TOML)
     write_script(Path("talk.jsonl"), rows())

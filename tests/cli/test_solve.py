@@ -27,7 +27,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in (*(n for n in os.environ if n.endswith("_API_KEY")), "TREEWRIGHT_MODEL", "FORCE_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TREEWRIGHT_JOURNAL", str(tmp_path / "own.db"))
-    monkeypatch.setattr("treewright.runs.run_tests", judged)
+    monkeypatch.setattr("treewright.assembly.run_tests", judged)
     monkeypatch.chdir(tmp_path)
     Path("add.toml").write_text(TOML)
     write_script(Path("talk.jsonl"), rows())
@@ -251,7 +251,7 @@ def test_a_server_that_cannot_be_reached_is_one_sentence_and_the_run_can_be_resu
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
     monkeypatch.setenv("OPENAI_API_KEY", "x")
-    monkeypatch.setattr("treewright.runs.Throttled", partial(Throttled, tries=2, first_pause_s=0.01))
+    monkeypatch.setattr("treewright.opening.Throttled", partial(Throttled, tries=2, first_pause_s=0.01))
     name = f"openai:mine@http://127.0.0.1:{port}/v1"
     done = here(capsys, "solve", "add.toml", "--model", name, "--sandbox", "process", "--quiet")
     assert (done.status, done.out) == (3, "")

@@ -21,7 +21,7 @@ from treewright.core.errors import JournalError
 from treewright.core.events import BudgetChanged, Event, ModelCalled, NodeEvaluated, RunEnded
 from treewright.journal.replay import Past, replay
 from treewright.journal.sqlite import SQLiteJournal
-from treewright.runs import CODE
+from treewright.assembly import CODE
 from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
 
 JOURNAL = "my journal.db"

@@ -9,19 +9,20 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
 from treewright.cli.printing import costs, in_reserve, node_line, visible
+from treewright.cli.views import summary
 from treewright.core.events import Event, ModelCalled, NodeEvaluated, NodeExpanded, Sink
 from treewright.core.tree import Verdict
 
 if TYPE_CHECKING:
+    from treewright.core.tree import Node
     from treewright.runs import Run
-    from treewright.strategies.codetree_settings import CodeNode
 
 #: Redraws a second; more only costs.
 REDRAWS = 4
@@ -61,10 +62,10 @@ async def live_tree(run: Run, console: Console, title: str) -> AsyncIterator[Non
             live.update(draw(), refresh=True)
 
 
-def window(run: Run, most: int) -> list[CodeNode]:
+def window(run: Run, most: int) -> list[Node[Any, Any]]:
     """At most `most` nodes worth showing, in path order: those at work, then the best, then the next; with their ancestors."""
 
-    def worth(node: CodeNode) -> tuple[bool, bool, float]:
+    def worth(node: Node[Any, Any]) -> tuple[bool, bool, float]:
         return node.running, node.evaluation is not None, node.score
 
     nodes = [node for node in run.tree.nodes.values() if not in_reserve(node)]
@@ -96,13 +97,12 @@ def plain_line(event: Event) -> str:
         case NodeExpanded():
             return f"node {event.node}: {len(event.proposals)} to try"
         case NodeEvaluated():
-            report, judged = event.outcome.report, event.evaluation
+            judged, (shown, telling) = event.evaluation, summary(event.outcome)
             words = {Verdict.ACCEPT: "accepted", Verdict.PRUNE: "given up", Verdict.KEEP: "kept", Verdict.EXPAND: "to refine"}
-            telling = [line.strip() for line in report.error.splitlines() if any(map(str.isalnum, line))]  # no lone caret
-            said = f", {telling[-1]}" if telling else ""
+            said = f", {telling}" if telling else ""
             unsure = "" if judged.opinion else ", no opinion"
             score = f"score {judged.score:.2f}{unsure}"
-            return f"node {event.node}: {report.passed}/{report.total} tests, {score}, {words[judged.verdict]}{said}"
+            return f"node {event.node}: {shown}, {score}, {words[judged.verdict]}{said}"
         case ModelCalled() if event.error:
             return f"node {event.node}: {event.role} failed: {event.error}"
         case _:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from treewright.cli.views import good, result, title
 from treewright.core.budget import Spend
 from treewright.core.tree import Status
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from treewright.strategies.codetree_settings import CodeNode
+    from treewright.core.tree import Node
 
 MARKS = {
     Status.PENDING: ("○", "dim"),
@@ -26,28 +27,26 @@ MARKS = {
 }
 
 
-def node_line(node: CodeNode, width: int = 100) -> Text:
+def node_line(node: Node[Any, Any], width: int = 100) -> Text:
     """One node on one line: mark, id, tests, score, idea."""
     mark, style = MARKS[node.status]
     if node.running:
         mark, style = "▶", "bold blue"
     elif node.evaluation is not None and node.evaluation.verdict.value == "accept":
         mark, style = "✔", "bold green"
-    elif node.outcome is not None and node.outcome.report.all_passed:
+    elif good(node.outcome):
         style = "green"
     line = Text(no_wrap=True, overflow="ellipsis")
     line.append(f"{'   ' * node.depth}{mark} ", style)
     line.append(node.id, "bold" if node.running else "")
     if node.outcome is not None:
-        report = node.outcome.report
-        line.append(
-            f"  {report.passed}/{report.total}", "green" if report.all_passed else "red" if not report.passed else "yellow"
-        )
+        word, colour = result(node.outcome)
+        line.append(f"  {visible(word)}", colour)
     if node.evaluation is not None:
         opinion = "" if node.evaluation.opinion else " (no opinion)"
         line.append(f"  {node.evaluation.score:.2f}{opinion}", "dim")
-    idea = node.proposal.action.idea if node.proposal else "problem"
-    line.append(f"  {visible(idea) or '(no strategy)'}".replace("\n", " "), "dim" if node.status is Status.PENDING else "")
+    idea = visible(title(node)).replace("\n", " ") or "(no strategy)"
+    line.append(f"  {idea}", "dim" if node.status is Status.PENDING else "")
     line.truncate(max(20, width), overflow="ellipsis")
     return line
 
@@ -73,9 +72,9 @@ def written(console: Console) -> Iterator[None]:
     sys.stdout.write(printed.get())
 
 
-def in_reserve(node: CodeNode) -> bool:
+def in_reserve(node: Node[Any, Any]) -> bool:
     """Whether the node is one of many alike that were not tried yet, not worth a line of its own."""
-    return node.status is Status.PENDING and not node.running and node.index > 0 and not node.action.idea
+    return node.status is Status.PENDING and not node.running and node.index > 0 and not title(node)
 
 
 def costs(spent: Spend) -> str:

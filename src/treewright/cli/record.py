@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from treewright.core.events import ModelCalled
+    from treewright.core.tree import Node
     from treewright.journal.base import RunLine
     from treewright.journal.replay import Past
-    from treewright.strategies.codetree_settings import CodeAction, CodeNode, CodeOutcome
 
 
 def runs(*, journal: Path | None = None, json: JSON = False, most: int = 50) -> int:
@@ -139,13 +139,12 @@ def show(
     from treewright.cli.printing import written
     from treewright.core.errors import UserError
     from treewright.journal.places import default_path, open_journal
-    from treewright.journal.replay import replay
-    from treewright.runs import CODE
+    from treewright.runs import past_of
 
     record = open_journal(journal or default_path(), must_exist=True)
     try:
         run_id = find_run(record, run)
-        past: Past[CodeAction, CodeOutcome] = replay(record.read(run_id, CODE))
+        past = past_of(record, run_id)
     finally:
         record.close()
     if node is not None and node not in past.tree.nodes:
@@ -164,7 +163,7 @@ def show(
     return 0
 
 
-def _show_tree(console: Console, run_id: str, past: Past[CodeAction, CodeOutcome]) -> None:
+def _show_tree(console: Console, run_id: str, past: Past[Any, Any]) -> None:
     from treewright.cli.printing import costs, in_reserve, node_line
     from treewright.spec import REASONS, spec_from_plain
 
@@ -185,25 +184,21 @@ def _show_tree(console: Console, run_id: str, past: Past[CodeAction, CodeOutcome
     console.print(f"{reason}; {past.end.evidence} ({costs(past.end.spent)})", markup=False)
 
 
-def _show_node(console: Console, node: CodeNode, calls: list[ModelCalled], *, prompts: bool) -> None:
+def _show_node(console: Console, node: Node[Any, Any], calls: list[ModelCalled], *, prompts: bool) -> None:
     from rich.syntax import Syntax
 
     from treewright.cli.printing import node_line, visible
-    from treewright.roles.codetree import feedback
+    from treewright.cli.views import sections
 
     # A terminal would obey what a model wrote; a file gets it as it is.
     plain = visible if console.is_terminal else str
     console.print(node_line(node, 10_000))
-    if node.outcome is not None:
-        if node.outcome.program:
-            console.rule("program", align="left")
-            code = plain(node.outcome.program.rstrip())
-            if console.is_terminal:
-                console.print(Syntax(code, "python", background_color="default"))
-            else:
-                console.print(code, markup=False)
-        console.rule("tests", align="left")
-        console.print(plain(feedback(node.outcome.report)), markup=False)
+    for section in sections(node.outcome):
+        console.rule(section.heading, align="left")
+        if section.language and console.is_terminal:
+            console.print(Syntax(plain(section.text), section.language, background_color="default"))
+        else:
+            console.print(plain(section.text), markup=False)
     if node.evaluation is not None and node.evaluation.feedback:
         console.rule("feedback", align="left")
         console.print(plain(node.evaluation.feedback), markup=False)
@@ -217,17 +212,17 @@ def _show_node(console: Console, node: CodeNode, calls: list[ModelCalled], *, pr
             console.print(plain(call.reply if call.reply is not None else f"failed: {call.error}"), markup=False)
 
 
-def _node_json(node: CodeNode, calls: list[ModelCalled]) -> dict[str, Any]:
+def _node_json(node: Node[Any, Any], calls: list[ModelCalled]) -> dict[str, Any]:
     from pydantic_core import to_jsonable_python
+
+    from treewright.cli.views import fields
 
     asked = [c for c in calls if c.node == node.id]
     return {
         "node": node.id,
         "status": node.status.value,
-        "idea": node.proposal.action.idea if node.proposal else None,
         "prior": node.proposal.prior if node.proposal else None,
-        "program": node.outcome.program if node.outcome else None,
-        "tests": to_jsonable_python(node.outcome.report) if node.outcome else None,
+        **fields(node),
         "evaluation": to_jsonable_python(node.evaluation) if node.evaluation else None,
         "visits": node.visits,
         "value": node.value,

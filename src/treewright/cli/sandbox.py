@@ -32,7 +32,7 @@ def sandbox(
     Parameters
     ----------
     level
-        auto for the strongest that works, or namespaces, landlock, process.
+        auto for the strongest that works, or namespaces, landlock, podman, docker, process. An image can follow: podman:IMAGE.
     attacks
         Run the hostile programs of this folder instead, and say what became of each. Exit status 0 only if all survived.
     sandbox_python
@@ -131,11 +131,9 @@ def _as_json(result: AttackResult) -> dict[str, object]:
 
 
 async def _opened(level: str, python: Path | None, stack: AsyncExitStack) -> Sandbox:
-    from treewright.sandbox.landlock import LandlockSandbox
-    from treewright.sandbox.namespaces import NamespaceSandbox
-    from treewright.sandbox.select import select
+    from treewright.sandbox.select import Home, select
 
     chosen = await select(level, python=python)
-    if isinstance(chosen, NamespaceSandbox | LandlockSandbox):
+    if isinstance(chosen, Home):
         stack.callback(chosen.close)
     return chosen

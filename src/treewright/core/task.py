@@ -52,3 +52,21 @@ class CodeTask:
     def visible(self) -> int:
         """How many visible tests there are, >= 0."""
         return len(self.tests) + len(self.examples)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTask:
+    """Answer a question with tools.
+
+    Args:
+        query: the question, or what to do, in words. Not empty.
+        tools: the tools: Python functions, and sources as the command line takes them ("tools.py", "mcp.json").
+        name: for reports; not part of the question.
+    """
+
+    query: str
+    tools: Sequence[object] = ()
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tools", tuple(self.tools))

@@ -35,6 +35,7 @@ class Ask:
         form: the sentence that states the form of the reply; the repair ask repeats it.
         temperature: sampling temperature, >= 0.
         max_tokens: most tokens of the reply, >= 1.
+        thoughts: the reasoning in think tags is part of what is read.
     """
 
     role: str
@@ -42,6 +43,7 @@ class Ask:
     form: str
     temperature: float = 0.0
     max_tokens: int = 2048
+    thoughts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,8 @@ class Asker:
         seed = node_seed(self.seed, node, ask.role)
         for attempt in (0, 1):
             request = Request(messages, ask.temperature, ask.max_tokens, seed, Caller(node, ask.role, attempt))
-            said = without_thoughts((await self.model.complete(request)).text)
+            reply = (await self.model.complete(request)).text
+            said = reply if ask.thoughts else without_thoughts(reply)
             try:
                 return parse(said)
             except Unreadable as fault:

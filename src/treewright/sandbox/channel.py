@@ -25,6 +25,7 @@ class Channel:
         self._received = bytearray()
         self._ended = False
         self._reading = False
+        self._drained = False  # the last read took all there was: asking again at once would only cost a system call
         self._waiter: asyncio.Future[None] | None = None
 
     async def send(self, frame: bytes) -> None:
@@ -64,10 +65,11 @@ class Channel:
 
     async def _fill(self, size: int) -> None:
         while len(self._received) < size:
-            if self._take():
+            if not self._drained and self._take():
                 continue
             if self._ended:
                 raise ChannelClosed("the program closed its channel or is gone")
+            self._drained = False
             self._waiter = self._loop.create_future()
             self._listen(True)
             try:
@@ -84,6 +86,7 @@ class Channel:
         except OSError:
             piece = b""
         self._received += piece
+        self._drained = 0 < len(piece) < _CHUNK
         self._ended = not piece
         return bool(piece)
 

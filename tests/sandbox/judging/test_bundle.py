@@ -7,11 +7,12 @@ from collections import Counter
 
 import pytest
 
+from treewright.sandbox.bridge import GUEST as BRIDGE
 from treewright.sandbox.judging.bundle import bundle
 from treewright.sandbox.judging.candidate import GUEST
 from treewright.sandbox.judging.relay import CHECKER
 
-PROGRAMS = [GUEST, CHECKER]
+PROGRAMS = [GUEST, CHECKER, BRIDGE]
 
 
 @pytest.mark.parametrize("names", PROGRAMS)

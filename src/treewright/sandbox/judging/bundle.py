@@ -7,16 +7,17 @@ from functools import lru_cache
 from pathlib import Path
 
 _PACKAGE = "treewright"
+_SANDBOX = Path(__file__).parents[1]
 
 
 @lru_cache(maxsize=8)
 def bundle(*names: str) -> str:
-    """One program made of the modules `names` of this folder, in that order: a trusted text whose `main` is that of the last.
+    """One program made of the modules `names` of `treewright.sandbox` ("judging.guest"), in that order: a trusted text.
 
-    Each module may import from the ones before it; their names must not clash. The program works on a copy of the builtins, so
-    that whatever it loads later cannot change them under it.
+    Its `main` is that of the last module. Each module may import from the ones before it; their names must not clash. The
+    program works on a copy of the builtins, so that whatever it loads later cannot change them under it.
     """
-    texts = [_without_own_imports((Path(__file__).parent / f"{name}.py").read_text("utf-8")) for name in names]
+    texts = [_without_own_imports((_SANDBOX / f"{name.replace('.', '/')}.py").read_text("utf-8")) for name in names]
     copied = '__builtins__ = dict(vars(__import__("builtins")))'
     return "\n".join(["from __future__ import annotations", copied, *texts])
 

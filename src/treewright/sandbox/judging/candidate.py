@@ -15,7 +15,7 @@ from treewright.sandbox.judging.messages import Loaded, Raised, Reply, read_repl
 from treewright.sandbox.judging.session import MAX_CARRIED, Ended, Session, Verdict, session
 from treewright.sandbox.judging.values import Malformed
 
-GUEST = ("values", "encoding", "frames", "guest")
+GUEST = ("judging.values", "judging.encoding", "judging.frames", "judging.guest")
 _MAX_SOURCE = 1 << 24
 START_S = 10.0  # for the interpreter, which is no fault of the program on a busy machine
 _MAX_STDOUT = 1 << 16

@@ -8,6 +8,9 @@ from __future__ import annotations
 import posix
 
 _DESCRIPTOR = 3
+_CHUNK = 1 << 16
+
+_ahead = bytearray()  # what has arrived and was not asked for yet
 
 
 def send_frame(text: str) -> None:
@@ -24,11 +27,11 @@ def receive_frame() -> str:
 
 
 def _read(size: int) -> bytes:
-    pieces = []
-    while size:
-        piece = posix.read(_DESCRIPTOR, size)
+    while len(_ahead) < size:
+        piece = posix.read(_DESCRIPTOR, _CHUNK)
         if not piece:
             posix._exit(0)
-        pieces.append(piece)
-        size -= len(piece)
-    return b"".join(pieces)
+        _ahead.extend(piece)
+    data = bytes(_ahead[:size])
+    del _ahead[:size]
+    return data

@@ -23,7 +23,7 @@ from treewright.sandbox.judging.report import TestResult
 from treewright.sandbox.judging.session import MAX_CARRIED, Ended, Session, Verdict, session
 from treewright.sandbox.judging.values import message
 
-CHECKER = ("values", "encoding", "frames", "approx", "remote", "stand_ins", "checker")
+CHECKER = tuple(f"judging.{name}" for name in ("values", "encoding", "frames", "approx", "remote", "stand_ins", "checker"))
 CALLS_OF_A_CHECK = 10  # a check may take this many times the limit of one call
 _MAX_TESTS = 1 << 26
 
