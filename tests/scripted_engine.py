@@ -26,7 +26,7 @@ class ScriptedEngine:
     state: Path
 
     def fail(self, how: str) -> None:
-        """From now on: "daemon", "start", "hang", "silent", "die", "kill", "freeze", or "" for not at all."""
+        """From now on: "daemon", "start", "hang", "silent", "die", "kill", "freeze", "client", or "" for no way."""
         (self.state / "fault").write_text(how)
 
     def ignore(self, *options: str) -> None:
@@ -75,6 +75,8 @@ def gather(root=None, scratch=None):
 def memory_kills(root=None):
     return int(os.path.exists(MARK))
 """
+
+FOLDER = ""
 
 def read(name):
     with open(os.path.join(STATE, name)) as file:
@@ -150,7 +152,9 @@ def run(arguments):
     if fault == "start":
         fail("docker: Error response from daemon: OCI runtime create failed: no space left.\n", 125)
     name = options["--name"][0]
+    global FOLDER
     with tempfile.TemporaryDirectory(prefix="treewright-") as folder:
+        FOLDER = folder
         scratch, code = os.path.join(folder, "scratch"), os.path.join(folder, "code")
         os.mkdir(scratch)
         for mount in options["--mount"]:
@@ -176,9 +180,12 @@ def run(arguments):
         )
         with open(os.path.join(STATE, "containers", name), "w") as file:
             file.write(str(os.getpid()))
-        if fault in ("die", "kill", "freeze"):
+        if fault in ("die", "kill", "freeze", "client"):
             while not os.path.exists(os.path.join(scratch, "now")):
                 time.sleep(0.01)
+            if fault == "client":
+                shutil.rmtree(folder)
+                os.kill(os.getpid(), signal.SIGKILL)
             first.send_signal(signal.SIGSTOP if fault == "freeze" else signal.SIGKILL)
         code = first.wait()
         clear()
@@ -198,11 +205,19 @@ def remove(name):
         os.unlink(place)
     except FileNotFoundError:
         fail(f"Error: No such container: {name}", 1)
-    if pid:
-        os.kill(pid, signal.SIGTERM)
+    try:
+        os.kill(pid, signal.SIGTERM) if pid else None
+        while pid:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    return
+            time.sleep(0.01)
+    except (ProcessLookupError, FileNotFoundError):
+        pass
 
 def ended(number, frame):
     clear()
+    shutil.rmtree(FOLDER, ignore_errors=True)
     os._exit(137)
 
 signal.signal(signal.SIGTERM, ended)
