@@ -20,12 +20,14 @@ from treewright.core.errors import (
     TreewrightError,
     UserError,
 )
-from treewright.core.task import CodeTask, Example
+from treewright.core.task import CodeTask, Example, ToolTask
 
 if TYPE_CHECKING:
+    from treewright.answering import ToolAnswer, answer, answer_async
     from treewright.runs import Run, resume, start
     from treewright.solving import solve, solve_async
-    from treewright.spec import RunSpec, Solution
+    from treewright.spec import RunSpec, Solution, ToolChoices
+    from treewright.tools.decorator import tool
 
 __version__ = "0.1.0"
 
@@ -40,18 +42,29 @@ __all__ = [
     "SandboxUnavailable",
     "Solution",
     "Spend",
+    "ToolAnswer",
+    "ToolChoices",
+    "ToolTask",
     "TreewrightError",
     "UserError",
+    "answer",
+    "answer_async",
     "resume",
     "solve",
     "solve_async",
     "start",
+    "tool",
 ]
 
 _LAZY = {
     "Run": "treewright.runs",
     "RunSpec": "treewright.spec",
     "Solution": "treewright.spec",
+    "ToolAnswer": "treewright.answering",
+    "ToolChoices": "treewright.spec",
+    "answer": "treewright.answering",
+    "answer_async": "treewright.answering",
+    "tool": "treewright.tools.decorator",
     "resume": "treewright.runs",
     "solve": "treewright.solving",
     "solve_async": "treewright.solving",

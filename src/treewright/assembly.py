@@ -22,17 +22,21 @@ from treewright.models.base import Model
 from treewright.roles.asking import Asker
 from treewright.roles.prompts import BUILT_IN, read_pool
 from treewright.roles.tool_programs import ProgramRun, RunProgram, describe, program_runner
+from treewright.roles.tool_turns import call_turn, code_turn
 from treewright.roles.tree_of_code import Programmer, Voter
+from treewright.roles.turns import Actor, codeact, react
 from treewright.sandbox.base import Limits, Sandbox
 from treewright.sandbox.harness import Report, run_tests
 from treewright.spec import RunSpec
 from treewright.strategies.baselines.resample import direct, resample
+from treewright.strategies.baselines.turns import Act, Turns
 from treewright.strategies.codetree import CodeTree, Test
 from treewright.strategies.codetree_presets import codetree, codetree_bfs, codetree_dfs, strategy_list
 from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
 from treewright.strategies.tree_of_code import TreeOfCode
 from treewright.strategies.tree_of_code_settings import CODE_PROGRAM, PRESETS, Draw, ProgramOutcome, Settings
 from treewright.tools.base import Toolbox
+from treewright.tools.effects import Effects
 
 CODE = Shapes(CodeAction, CodeOutcome)
 PROGRAMS = Shapes(Draw, ProgramOutcome)
@@ -50,13 +54,15 @@ class Ports:
         sandbox: where programs run.
         emit: takes events.
         toolbox: the user's tools, open; None for a task without.
+        lost: tools that cannot be used, a sentence each.
     """
 
     spec: RunSpec
     models: tuple[Model, ...]
     sandbox: Sandbox
     emit: Sink
-    toolbox: Toolbox | None = None
+    toolbox: Effects | None = None
+    lost: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,17 @@ def _programs(settings: Callable[[RunSpec], Settings]) -> Recipe:
     return Recipe("tools", PROGRAMS, put_together)
 
 
+def _turns(actor: Callable[[Asker, str], Actor], act: Callable[[Ports, Effects], Act]) -> Recipe:
+    def put_together(ports: Ports) -> Turns:
+        task, toolbox = ports.spec.task, ports.toolbox
+        assert isinstance(task, ToolTask)
+        assert toolbox is not None
+        told = describe(toolbox.cards)
+        return Turns(task.query, actor(Asker(ports.models[0], ports.spec.seed), told), act(ports, toolbox), breadth_first())
+
+    return Recipe("tools", PROGRAMS, put_together)
+
+
 def _run_program(ports: Ports, toolbox: Toolbox) -> RunProgram:
     inner = program_runner(ports.sandbox, toolbox, _PROGRAM_LIMITS)
 
@@ -145,6 +162,8 @@ STRATEGIES: dict[str, Recipe] = {
     "resample": _code(lambda task, s, model, test: resample(task, model, test, seed=s.seed)),
     "direct": _code(lambda task, s, model, test: direct(task, model, test, seed=s.seed)),
     "tree-of-code": _programs(_tree_of_code),
+    "codeact": _turns(codeact, lambda ports, toolbox: code_turn(_run_program(ports, toolbox))),
+    "react": _turns(react, lambda _, toolbox: call_turn(toolbox)),
     "code-program": _programs(lambda spec: replace(CODE_PROGRAM, strict=bool(spec.tools.strict))),
 }
 

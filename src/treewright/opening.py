@@ -8,13 +8,14 @@ toolbox = effects(metered(guarded(the user's tools)))
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from treewright.assembly import Ports, cores
+from treewright.committing import Allow
 from treewright.core.budget import Budget
 from treewright.core.errors import UserError
 from treewright.core.events import Sink
@@ -22,7 +23,8 @@ from treewright.core.task import ToolTask
 from treewright.journal.replay import Past
 from treewright.models.base import Model
 from treewright.models.factory import Adapter, build
-from treewright.models.metered import Metered, free
+from treewright.models.metered import Metered as MeteredModel
+from treewright.models.metered import free
 from treewright.models.prices import pricing
 from treewright.models.recorded import Recorded
 from treewright.models.scripted import Scripted
@@ -31,6 +33,11 @@ from treewright.sandbox.base import Sandbox
 from treewright.sandbox.select import select
 from treewright.spec import RunSpec
 from treewright.tools.base import Toolbox
+from treewright.tools.combined import Combined
+from treewright.tools.effects import Effects, Mode
+from treewright.tools.guarded import Guarded
+from treewright.tools.loading import load_tools
+from treewright.tools.metered import Metered
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +48,13 @@ class Given:
         models: the pool, in place of `RunSpec.model` and its pool.
         sandbox: an open one.
         toolbox: tools that no text can name, such as Python functions, in place of the task's own; not yet open.
+        allow: asks the user whether a call may be made that is not taken back; None where there is nobody to ask.
     """
 
     models: Sequence[Model] = ()
     sandbox: Sandbox | None = None
     toolbox: Toolbox | None = None
+    allow: Allow | None = None
 
 
 NOTHING_GIVEN = Given()
@@ -70,8 +79,10 @@ async def open_ports(
     numbers = count(past.last_call + 1)
     opened = [(model, model.name) for model in given.models] or list(zip(adapters, names, strict=True))
     models = tuple(_held(model, name, spec, budget, past, emit, numbers) for model, name in opened)
-    toolbox = await _toolbox(spec, given, budget, emit, stack) if isinstance(spec.task, ToolTask) else None
-    return Ports(spec, models, sandbox, emit, toolbox)
+    if not isinstance(spec.task, ToolTask):
+        return Ports(spec, models, sandbox, emit)
+    toolbox, lost = await _toolbox(spec.task, given, spec.tools.commits, budget, emit, stack)
+    return Ports(spec, models, sandbox, emit, toolbox, lost)
 
 
 async def _enter(adapter: Adapter, past: Past[Any, Any], stack: AsyncExitStack) -> None:
@@ -86,13 +97,25 @@ def _held(
     known = pricing(name)
     if known is None and spec.limits.dollars is not None:
         raise UserError(f"no price is known for {name}: limit tokens=… instead of usd=…")
-    metered = Metered(model, budget, emit, numbers, known or free)
+    metered = MeteredModel(model, budget, emit, numbers, known or free)
     mine = [call for call in past.calls if call.model == model.name]
     return Recorded(Throttled(metered, concurrency=spec.parallel), mine)
 
 
-async def _toolbox(spec: RunSpec, given: Given, budget: Budget, emit: Sink, stack: AsyncExitStack) -> Toolbox:
-    raise NotImplementedError
+async def _toolbox(
+    task: ToolTask, given: Given, mode: Mode, budget: Budget, emit: Sink, stack: AsyncExitStack
+) -> tuple[Effects, tuple[str, ...]]:
+    """The tools of the task, opened, and what was lost on the way, a sentence each."""
+    source = given.toolbox if given.toolbox is not None else load_tools(task.tools)
+    toolbox = await stack.enter_async_context(source) if isinstance(source, AbstractAsyncContextManager) else source
+    missing = toolbox.lost if isinstance(toolbox, Combined) else ()
+    if missing and not toolbox.cards:
+        raise UserError(f"there is no tool to work with: {missing[0].reason}")
+    guarded = Guarded(toolbox)
+    lost = [f"the tools of {one.source} cannot be used: {one.reason}" for one in missing]
+    lost += [f"the tool {name} is left out: {why}" for name, why in guarded.left_out]
+    effects = Effects(Metered(guarded, budget, emit), mode=mode)
+    return await stack.enter_async_context(effects), tuple(lost)
 
 
 async def _sandbox(spec: RunSpec, stack: AsyncExitStack) -> Sandbox:

@@ -16,12 +16,13 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from typing import Any, Literal
 
-from treewright.assembly import STRATEGIES, named, shapes_of
+from treewright.assembly import STRATEGIES, Ports, named, shapes_of
+from treewright.committing import carry_out
 from treewright.core.budget import Budget, Limits, Spend
 from treewright.core.check import derive_entry_point, validate_task
 from treewright.core.errors import JournalError, TreewrightError, UserError
 from treewright.core.events import Event, RunEnded, RunStarted, Sink
-from treewright.core.search import Answer, Result, search
+from treewright.core.search import Answer, search
 from treewright.core.task import CodeTask, ToolTask
 from treewright.core.tree import Tree
 from treewright.journal.base import PLAIN, Journal
@@ -90,11 +91,21 @@ class Run:
             except (TreewrightError, asyncio.CancelledError) as fault:
                 await self._end(await strategy.answer(self.tree), str(fault) or "interrupted", finished=False)
                 raise
-            return await self._ended(result)
+            finished = result.reason not in _UNFINISHED
+            answer = await self._committed(result.answer, ports) if finished else result.answer
+            end = await self._end(answer, result.reason, finished=finished)
+            return self._solution(end, result.tree)
 
-    async def _ended(self, result: Result[Any, Any]) -> Solution:
-        end = await self._end(result.answer, result.reason, finished=result.reason not in _UNFINISHED)
-        return self._solution(end, result.tree)
+    async def _committed(self, answer: Answer, ports: Ports) -> Answer:
+        """The answer, after the calls that its program noted were made."""
+        if ports.toolbox is None or not answer.verified or not answer.node:
+            return answer
+        node = self.tree.nodes[answer.node]
+        told = await carry_out(
+            node, ports.toolbox.toolbox, mode=self.spec.tools.commits, ask=self._given.allow, emit=self._emit,
+            past=self._past.commits,
+        )  # fmt: skip
+        return replace(answer, evidence="; ".join(filter(None, (answer.evidence, told))))
 
     async def _end(self, answer: Answer, reason: str, *, finished: bool) -> RunEnded:
         end = RunEnded(reason, finished, answer.solved, answer.verified, answer.text, answer.evidence, self.budget.spent)

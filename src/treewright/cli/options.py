@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 _NAMES = {
     "executions": "executions",
     "calls": "calls",
+    "tool_calls": "tool_calls",
     "tokens": "tokens",
     "usd": "dollars",
     "dollars": "dollars",
     "seconds": "seconds",
 }
-_WHOLE = frozenset({"executions", "calls", "tokens"})
+_WHOLE = frozenset({"executions", "calls", "tool_calls", "tokens"})
 
 
 def read_budget(words: Iterable[str], *, default: Limits) -> Limits:

@@ -84,7 +84,7 @@ def solve(
     spec = choices.spec(load_task(task, stdin=sys.stdin), limits=limits, parallel=parallel)
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise UserError(f"the answer cannot be written to {out}: name a file in a folder that is there")
-    return _carry_out(lambda record, sink: start(spec, journal=record, sinks=[sink]), journal, Manner(json, quiet, out))
+    return carry_out(lambda record, sink: start(spec, journal=record, sinks=[sink]), journal, Manner(json, quiet, out))
 
 
 def resume(
@@ -114,19 +114,21 @@ def resume(
     out
         Write the answer to this file.
     """
+    from treewright.cli.consent import ask_user
     from treewright.cli.options import find_run, read_budget
+    from treewright.opening import Given
     from treewright.runs import resume as take_up
 
     def prepare(record: Journal, sink: Sink) -> Run:
         def limits(own: Limits) -> Limits:
             return read_budget(budget or (), default=own)
 
-        return take_up(find_run(record, run), journal=record, limits=limits, sinks=[sink])
+        return take_up(find_run(record, run), journal=record, limits=limits, sinks=[sink], given=Given(allow=ask_user()))
 
-    return _carry_out(prepare, journal, Manner(json, quiet, out), must_exist=True)
+    return carry_out(prepare, journal, Manner(json, quiet, out), must_exist=True)
 
 
-def _carry_out(prepare: Callable[[Journal, Sink], Run], path: Path | None, manner: Manner, *, must_exist: bool = False) -> int:
+def carry_out(prepare: Callable[[Journal, Sink], Run], path: Path | None, manner: Manner, *, must_exist: bool = False) -> int:
     """Run to the end with something to look at, print what came out, and say with which status to exit."""
     from treewright.cli.live import progress_sink
     from treewright.cli.streams import screen

@@ -147,6 +147,44 @@ class ToolCalled:
 
 
 @dataclass(frozen=True, slots=True)
+class CommitBegun:
+    """A call that is not taken back is about to be made for the chosen answer. Written before it.
+
+    Without its `CommitEnded` on record nobody knows whether it was made, so it is never repeated.
+
+    Args:
+        node: whose program noted it.
+        number: its place among that program's notes, from 1.
+        tool: its name.
+        arguments: plain JSON.
+    """
+
+    node: str
+    number: int
+    tool: str
+    arguments: dict[str, Any]
+    kind: Literal["commit_begun"] = "commit_begun"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitEnded:
+    """What became of that call: "done", "failed" (nothing was done) or "unknown".
+
+    Args:
+        node: as in `CommitBegun`.
+        number: as in `CommitBegun`.
+        fate: in a word.
+        message: what the tool said of a failure.
+    """
+
+    node: str
+    number: int
+    fate: str
+    message: str = ""
+    kind: Literal["commit_ended"] = "commit_ended"
+
+
+@dataclass(frozen=True, slots=True)
 class RunEnded:
     """A run ended, or stopped so that it can be resumed.
 
@@ -170,7 +208,18 @@ class RunEnded:
     kind: Literal["run_ended"] = "run_ended"
 
 
-Event = RunStarted | NodeExpanded[Any] | NodeEvaluated[Any] | BudgetChanged | ModelCalled | ProgramRan | ToolCalled | RunEnded
+Event = (
+    RunStarted
+    | NodeExpanded[Any]
+    | NodeEvaluated[Any]
+    | BudgetChanged
+    | ModelCalled
+    | ProgramRan
+    | ToolCalled
+    | CommitBegun
+    | CommitEnded
+    | RunEnded
+)
 
 #: A sink takes each event as it happens; the first one of a run is its journal. A sink that raises stops the run.
 Sink = Callable[[Event], None]

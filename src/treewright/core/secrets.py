@@ -36,11 +36,9 @@ def without_secrets(text: str, environment: Mapping[str, str] | None = None) -> 
     'Authorization: [secret]'
     """
     for value in secrets(os.environ if environment is None else environment):
-        if value in text:
-            text = text.replace(value, "[secret]")
-        quoted = json.dumps(value)[1:-1]
-        if quoted != value and quoted in text:
-            text = text.replace(quoted, "[secret]")
+        for form in (value, json.dumps(value, ensure_ascii=False)[1:-1], json.dumps(value)[1:-1]):
+            if form in text:
+                text = text.replace(form, "[secret]")
     return _KEY_LIKE.sub("[secret]", _IN_URL.sub(r"\1", text))
 
 

@@ -16,6 +16,8 @@ from typing import Any
 from treewright.core.errors import IllegalMove
 from treewright.core.events import (
     BudgetChanged,
+    CommitBegun,
+    CommitEnded,
     Event,
     ModelCalled,
     NodeEvaluated,
@@ -39,6 +41,8 @@ _PLAIN: dict[str, type[Any]] = {
     "model_called": ModelCalled,
     "program_ran": ProgramRan,
     "tool_called": ToolCalled,
+    "commit_begun": CommitBegun,
+    "commit_ended": CommitEnded,
     "run_ended": RunEnded,
 }
 

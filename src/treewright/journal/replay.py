@@ -8,7 +8,18 @@ from typing import Generic
 
 from treewright.core.budget import NOTHING, ONE_EXECUTION, Spend
 from treewright.core.errors import IllegalMove, JournalError
-from treewright.core.events import BudgetChanged, Event, ModelCalled, NodeEvaluated, NodeExpanded, RunEnded, RunStarted
+from treewright.core.events import (
+    BudgetChanged,
+    CommitBegun,
+    CommitEnded,
+    Event,
+    ModelCalled,
+    NodeEvaluated,
+    NodeExpanded,
+    RunEnded,
+    RunStarted,
+    ToolCalled,
+)
 from treewright.core.tree import A, O, Tree
 from treewright.journal.base import Entry
 
@@ -26,6 +37,7 @@ class Past(Generic[A, O]):
         spec: the run as plain data.
         sittings: how often the run was started or taken up.
         end: the last end on record, if nothing followed it.
+        commits: calls that are not taken back, begun and ended, oldest first.
     """
 
     tree: Tree[A, O] = field(default_factory=Tree)
@@ -35,6 +47,7 @@ class Past(Generic[A, O]):
     spec: dict[str, object] = field(default_factory=dict)
     sittings: int = 0
     end: RunEnded | None = None
+    commits: list[CommitBegun | CommitEnded] = field(default_factory=list)
 
 
 def replay(entries: Iterable[Entry]) -> Past[A, O]:
@@ -80,6 +93,10 @@ def _apply(past: Past[A, O], event: Event, begun: dict[int, Spend]) -> None:
             begun.pop(event.call, None)
             past.spent += event.spent
             past.calls.append(event)
+        case ToolCalled():
+            past.spent += Spend(tool_calls=1)
+        case CommitBegun() | CommitEnded():
+            past.commits.append(event)
         case RunEnded():
             past.spent += Spend(seconds=max(0.0, event.spent.seconds - past.spent.seconds))
             past.end = event

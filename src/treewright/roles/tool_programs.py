@@ -28,8 +28,15 @@ _LATER = "    Only noted while you work; it is carried out once, for the answer 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call that is to be made once the answer is chosen: a tool with effects that cannot be taken back."""
+    """A call that is to be made once the answer is chosen: a tool with effects that cannot be taken back.
 
+    Args:
+        number: its place among the notes of its program, from 1.
+        tool: its name.
+        arguments: plain JSON.
+    """
+
+    number: int
     tool: str
     arguments: dict[str, Any]
 
@@ -47,6 +54,7 @@ class ProgramRun:
         tool_errors: of those, the ones that failed or whose result says that something failed.
         planned: calls it noted, in order.
         seconds: wall time, tools included.
+        final: `answer` was given to `final_answer`.
     """
 
     ended: str
@@ -57,6 +65,7 @@ class ProgramRun:
     tool_errors: int = 0
     planned: tuple[ToolCall, ...] = ()
     seconds: float = 0.0
+    final: bool = False
 
     @property
     def result(self) -> str:
@@ -119,7 +128,7 @@ def program_runner(sandbox: Sandbox, toolbox: Toolbox, limits: Limits) -> RunPro
 def planned_by(session: Session) -> tuple[ToolCall, ...]:
     """The calls that a session has noted instead of making them."""
     noted = getattr(session, "planned", ())
-    return tuple(ToolCall(one.tool, dict(one.arguments)) for one in noted)
+    return tuple(ToolCall(one.number, one.tool, dict(one.arguments)) for one in noted)
 
 
 def looks_failed(result: Result) -> bool:
@@ -145,4 +154,6 @@ def _told(ran: Ran, tool_errors: int, planned: tuple[ToolCall, ...]) -> ProgramR
     if ended.status != "ok":
         said = ran.trace or ended.stderr.decode("utf-8", "replace")[-OUTPUT_CHARS:]
         error = clean("\n".join(filter(None, (ended.detail if not ran.raised else "", said.strip()))))
-    return ProgramRun(ended.status, answer.strip(), output, error, ran.calls, tool_errors, planned, round(ended.wall_s, 4))
+    return ProgramRun(
+        ended.status, answer.strip(), output, error, ran.calls, tool_errors, planned, round(ended.wall_s, 4), bool(ran.answer)
+    )
