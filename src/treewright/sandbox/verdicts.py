@@ -8,6 +8,9 @@ from typing import Literal
 
 from treewright.sandbox.base import Exit, Limits, Status
 
+# Python's own, and those of libraries that derive from it under another name: numpy's, pyarrow's.
+_MEMORY_ERRORS = frozenset({"MemoryError", "_ArrayMemoryError", "ArrowMemoryError"})
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -88,7 +91,8 @@ def _own_end(ending: Ending, limits: Limits) -> tuple[Status, str]:
 def _out_of_memory(ending: Ending, limits: Limits) -> bool:
     """A guess: Python says so in its last line; others die of what a refused allocation leads to, close to the limit."""
     if ending.code == 1:
-        return _last_line(ending.stderr).startswith("MemoryError")
+        qualified = _last_line(ending.stderr).partition(":")[0]
+        return qualified.rpartition(".")[2] in _MEMORY_ERRORS
     close = ending.memory_mb >= 0.9 * limits.memory_mb
     return close and ending.code in (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGKILL, -signal.SIGBUS)
 
