@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from treewright.roles import scrub as scrubbing
+from treewright.core import scrub as scrubbing
 
 #: What must never be sent.
 SECRETS = ("mirabelle", "quetsche", "/home/", "/scratch/", "site-packages", "/tmp/", "/usr/", "0x7f3c55d0aa10")

@@ -1,10 +1,10 @@
 """A real MCP server for tests, over stdio or HTTP: `python mcp_server.py [ROLE]`; what a role does is said at its function."""
 
+import asyncio
 import os
 import subprocess
 import sys
 import threading
-import time
 from typing import Any
 
 from mcp.server import MCPServer
@@ -57,16 +57,16 @@ def picture() -> list[Any]:
 
 
 @server.tool()
-def nap(seconds: float) -> str:
+async def nap(seconds: float) -> str:
     """Sleep."""
-    time.sleep(seconds)
+    await asyncio.sleep(seconds)
     return "rested"
 
 
 @server.tool()
 def shout(text: str) -> str:
     """Print on stdout, where only messages belong, and answer."""
-    os.write(1, f"{text}\n{{\"half\": \n".encode())
+    os.write(1, f'{text}\n{{"half": \n'.encode())
     print("a print of Python's")
     return text.upper()
 
@@ -121,6 +121,46 @@ def stdio() -> None:
     server.run()
 
 
+def paged() -> None:
+    """Lists ten tools, three a page."""
+    from mcp.server import ServerRequestContext
+    from mcp.server.lowlevel import Server
+    from mcp.server.stdio import stdio_server
+    from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, Tool
+
+    async def listed(context: ServerRequestContext[Any], asked: PaginatedRequestParams | None) -> ListToolsResult:
+        start = int(asked.cursor) if asked and asked.cursor else 0
+        tools = [Tool(name=f"tool.{n}", input_schema={"type": "object"}) for n in range(start, min(start + 3, 10))]
+        return ListToolsResult(tools=tools, next_cursor=str(start + 3) if start + 3 < 10 else None)
+
+    async def called(context: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
+        return CallToolResult(content=[TextContent(type="text", text=asked.name)])
+
+    async def serve() -> None:
+        lister = Server("pages", on_list_tools=listed, on_call_tool=called)
+        async with stdio_server() as (heard, said):
+            await lister.run(heard, said, lister.create_initialization_options())
+
+    asyncio.run(serve())
+
+
+def http() -> None:
+    """Serves at /mcp of a port of 127.0.0.1 those who know the password."""
+    import uvicorn
+    from starlette.types import Receive, Scope, Send
+
+    app = server.streamable_http_app()
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and (b"authorization", b"Bearer open-sesame") not in scope["headers"]:
+            await send({"type": "http.response.start", "status": 401, "headers": []})
+            await send({"type": "http.response.body", "body": b"who are you?"})
+        else:
+            await app(scope, receive, send)
+
+    uvicorn.run(guarded, port=int(sys.argv[2]), log_level="critical")
+
+
 if __name__ == "__main__":
-    roles = {"silent": silent, "broken": broken, "junk": junk, "stdio": stdio}
+    roles = {"silent": silent, "broken": broken, "junk": junk, "stdio": stdio, "paged": paged, "http": http}
     roles[sys.argv[1] if len(sys.argv) > 1 else "stdio"]()

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from adding import TALK, TASK, Teller, block, judged
+from treewright.assembly import CODE
 from treewright.core.budget import Spend
 from treewright.core.events import BudgetChanged, Event, ModelCalled, RunEnded
 from treewright.journal.base import Journal
 from treewright.journal.replay import Past, replay
 from treewright.journal.sqlite import SQLiteJournal
 from treewright.models.base import Reply, Request
-from treewright.assembly import CODE
 from treewright.runs import Run, start
 from treewright.spec import RunSpec, Solution
 from treewright.strategies.codetree_settings import CodeAction, CodeOutcome

@@ -213,6 +213,7 @@ def test_a_known_price_is_charged_and_limits_dollars(desk: Desk) -> None:
 
 def test_the_entry_point_is_found_in_the_tests(desk: Desk) -> None:
     run = start(replace(SPEC, task=replace(TASK, entry_point="")), journal=desk.journal())
+    assert isinstance(run.spec.task, CodeTask)
     assert run.spec.task.entry_point == "add"
 
 

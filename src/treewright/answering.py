@@ -16,7 +16,7 @@ from treewright.core.tree import Tree
 from treewright.journal.base import Journal
 from treewright.journal.places import default_path, open_journal
 from treewright.models.base import Model
-from treewright.opening import Given
+from treewright.opening import GIVEN, Given
 from treewright.runs import start
 from treewright.sandbox.base import Sandbox
 from treewright.solving import default_model
@@ -25,8 +25,6 @@ from treewright.strategies.tree_of_code_settings import ToolPreset
 from treewright.tools.base import Toolbox
 from treewright.tools.loading import load_tools
 
-#: How the record names a tool that no text can name; such a run is taken up only where the tools are given again.
-GIVEN = "given:"
 #: Programs of a whole 3-3 tree: 3 + 9 + 27.
 EXECUTIONS = 39
 AS_PRESET = ToolChoices()
@@ -111,7 +109,7 @@ async def answer_async(
         allow=allow,
     )
     spec = RunSpec(
-        task=plain_task(task),
+        task=plain_task(task if toolbox is None else replace(task, tools=(toolbox,))),
         model=name,
         strategy=strategy,
         preset=preset,

@@ -38,10 +38,11 @@ async def carry_out(
     if not planned:
         return ""
     begun = list(past)
+    not_made = f"{len(planned)} noted call{'s were' if len(planned) > 1 else ' was'} not made"
     if any(event.node != node.id for event in begun):
-        return f"{len(planned)} noted calls were not made: those of an earlier answer of this run were"
+        return f"{not_made}: those of an earlier answer of this run were"
     if mode == "dry_run":
-        return f"{len(planned)} noted calls were not made (dry run)"
+        return f"{not_made} (dry run)"
 
     async def allow(card: Card, arguments: Mapping[str, Any]) -> bool:
         return mode == "yes" or (ask is not None and await ask(card, arguments))
@@ -53,7 +54,8 @@ async def carry_out(
         emit(CommitEnded(node.id, done.planned.number, done.fate, done.result.message))
 
     ends = await commit(planned, toolbox, allow=allow, before=before, after=after, earlier=_earlier(begun))
-    return "; ".join(_told(end) for end in ends)
+    nobody = mode == "ask" and ask is None
+    return "; ".join(_told(end, "not allowed, as there was nobody to ask" if nobody else "not allowed") for end in ends)
 
 
 def _earlier(events: Past) -> list[Planned | Done]:
@@ -69,7 +71,7 @@ def _earlier(events: Past) -> list[Planned | Done]:
     return found
 
 
-def _told(end: Done) -> str:
-    words = {"refused": "not allowed", "unknown": "may have happened", "not_reached": "not tried"}
+def _told(end: Done, refused: str) -> str:
+    words = {"refused": refused, "unknown": "may have happened", "not_reached": "not tried"}
     why = f" ({end.result.message})" if end.fate in ("failed", "unknown") and end.result.message else ""
     return f"{end.planned.tool}: {words.get(end.fate, end.fate)}{why}"

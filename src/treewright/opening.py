@@ -58,6 +58,8 @@ class Given:
 
 
 NOTHING_GIVEN = Given()
+#: How a record names a tool that no text can name; such a run is taken up only where the tools are given again.
+GIVEN = "given:"
 
 
 async def open_ports(
@@ -106,16 +108,29 @@ async def _toolbox(
     task: ToolTask, given: Given, mode: Mode, budget: Budget, emit: Sink, stack: AsyncExitStack
 ) -> tuple[Effects, tuple[str, ...]]:
     """The tools of the task, opened, and what was lost on the way, a sentence each."""
+    if given.toolbox is None:
+        _refuse_given(task)
     source = given.toolbox if given.toolbox is not None else load_tools(task.tools)
     toolbox = await stack.enter_async_context(source) if isinstance(source, AbstractAsyncContextManager) else source
     missing = toolbox.lost if isinstance(toolbox, Combined) else ()
     if missing and not toolbox.cards:
         raise UserError(f"there is no tool to work with: {missing[0].reason}")
     guarded = Guarded(toolbox)
+    if guarded.left_out and not guarded.cards:
+        raise UserError("there is no tool to work with: the tool {} is left out: {}".format(*guarded.left_out[0]))
     lost = [f"the tools of {one.source} cannot be used: {one.reason}" for one in missing]
     lost += [f"the tool {name} is left out: {why}" for name, why in guarded.left_out]
     effects = Effects(Metered(guarded, budget, emit), mode=mode)
     return await stack.enter_async_context(effects), tuple(lost)
+
+
+def _refuse_given(task: ToolTask) -> None:
+    names = [tool.removeprefix(GIVEN) for tool in task.tools if isinstance(tool, str) and tool.startswith(GIVEN)]
+    if names:
+        raise UserError(
+            f"the tools of this run were given in Python ({', '.join(names)}): take it up there, "
+            "as in resume(run_id, journal=…, given=Given(toolbox=load_tools([…])))"
+        )
 
 
 async def _sandbox(spec: RunSpec, stack: AsyncExitStack) -> Sandbox:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from treewright.assembly import STRATEGIES, Ports, named, shapes_of
 from treewright.committing import carry_out
@@ -28,10 +28,13 @@ from treewright.core.tree import Tree
 from treewright.journal.base import PLAIN, Journal
 from treewright.journal.replay import Past, replay
 from treewright.opening import NOTHING_GIVEN, Given, open_ports
+from treewright.roles.tree_of_code import History
 from treewright.spec import REASONS, RunSpec, Solution, plain_spec, spec_from_plain
 from treewright.strategies.codetree_presets import preset_named
 from treewright.strategies.tree_of_code_settings import PRESETS as TOOL_PRESETS
+from treewright.tools.effects import Mode
 
+HISTORIES, COMMITS = get_args(History), get_args(Mode)
 #: Of run ids, in the order they sort in; without those that are easily mistaken for another.
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 #: Reasons after which going on could change the answer without a larger budget.
@@ -89,11 +92,13 @@ class Run:
             except JournalError:  # the end cannot be written either
                 raise
             except (TreewrightError, asyncio.CancelledError) as fault:
-                await self._end(await strategy.answer(self.tree), str(fault) or "interrupted", finished=False)
+                self.budget.close("fault")  # what is there is answered with: nobody is asked any more
+                answer = _with_losses(await strategy.answer(self.tree), ports)
+                self._end(answer, str(fault) or "interrupted", finished=False)
                 raise
             finished = result.reason not in _UNFINISHED
             answer = await self._committed(result.answer, ports) if finished else result.answer
-            end = await self._end(answer, result.reason, finished=finished)
+            end = self._end(_with_losses(answer, ports), result.reason, finished=finished)
             return self._solution(end, result.tree)
 
     async def _committed(self, answer: Answer, ports: Ports) -> Answer:
@@ -105,9 +110,9 @@ class Run:
             node, ports.toolbox.toolbox, mode=self.spec.tools.commits, ask=self._given.allow, emit=self._emit,
             past=self._past.commits,
         )  # fmt: skip
-        return replace(answer, evidence="; ".join(filter(None, (answer.evidence, told))))
+        return _more(answer, told)
 
-    async def _end(self, answer: Answer, reason: str, *, finished: bool) -> RunEnded:
+    def _end(self, answer: Answer, reason: str, *, finished: bool) -> RunEnded:
         end = RunEnded(reason, finished, answer.solved, answer.verified, answer.text, answer.evidence, self.budget.spent)
         self._emit(end)
         return end
@@ -131,6 +136,16 @@ class Run:
         self.recorded = True
         for sink in self._sinks:
             sink(event)
+
+
+def _with_losses(answer: Answer, ports: Ports) -> Answer:
+    """The answer, with what was missing on the way to it, and what was done on the way and could not be taken back."""
+    stuck = ports.toolbox.stuck if ports.toolbox is not None else ()
+    return _more(answer, *ports.lost, *(f"{one.tool} called with {dict(one.arguments)}: {one.why}" for one in stuck))
+
+
+def _more(answer: Answer, *told: str) -> Answer:
+    return replace(answer, evidence="; ".join(filter(None, (answer.evidence, *told))))
 
 
 def start(
@@ -218,7 +233,7 @@ def _check(spec: RunSpec) -> None:
         raise UserError(f"unknown strategy {spec.strategy!r}: choose one of {', '.join(named(kind))}")
     if spec.without and spec.strategy != "codetree":
         raise UserError(f"{spec.strategy} has no {spec.without[0]} to leave out: only codetree has")
-    for address in (spec.base_url or "", spec.model.partition("@")[2]):
+    for address in (spec.base_url or "", *(name.partition("@")[2] for name in (spec.model, *spec.tools.pool))):
         if "@" in address.partition("//")[2].partition("/")[0]:
             raise UserError("the address of the server holds a password, and runs are recorded: put the key in OPENAI_API_KEY")
     if spec.parallel < 1:
@@ -234,6 +249,9 @@ def _check_tools(task: ToolTask, spec: RunSpec) -> None:
         raise UserError("the question is empty: say in words what to find out or to do")
     if spec.preset not in TOOL_PRESETS:
         raise UserError(f"unknown preset {spec.preset!r}: choose one of {', '.join(TOOL_PRESETS)}")
+    for what, word, words in (("history", spec.tools.history, HISTORIES), ("commits", spec.tools.commits, COMMITS)):
+        if word not in (None, *words):
+            raise UserError(f"unknown {what} {word!r}: choose one of {', '.join(words)}")
     for what, number in (("layers", spec.tools.layers), ("width", spec.tools.width)):
         if number is not None and number < 1:
             raise UserError(f"{what} is {number}: give at least 1")

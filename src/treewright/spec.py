@@ -22,6 +22,7 @@ REASONS = {
     "exhausted": "nothing was left to try",
     "executions": "the budget of executions is spent",
     "calls": "the budget of calls is spent",
+    "tool_calls": "the budget of tool calls is spent",
     "tokens": "the budget of tokens is spent",
     "dollars": "the budget of dollars is spent",
     "seconds": "the time is over",

@@ -13,7 +13,7 @@ from command import COMMAND, apart, environment, here, inherited
 from treewright import __version__
 from treewright.core.errors import BudgetSpent, IllegalMove, JournalError, ModelUnavailable, SandboxUnavailable, UserError
 
-COMMANDS = ("solve", "resume", "runs", "show", "demo", "sandbox")
+COMMANDS = ("solve", "ask", "resume", "runs", "show", "demo", "sandbox", "tools", "bench")
 
 
 @pytest.fixture

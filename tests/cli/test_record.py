@@ -12,8 +12,8 @@ import pytest
 
 from adding import ANSWER, TALK, TOML, block, judged, rows, write_script
 from command import here
-from treewright.journal.sqlite import SQLiteJournal
 from treewright.assembly import CODE
+from treewright.journal.sqlite import SQLiteJournal
 
 Capture = pytest.CaptureFixture[str]
 SOLVE = ("solve", "add.toml", "--model", "scripted:talk.jsonl", "--sandbox", "process", "--quiet")

@@ -17,11 +17,11 @@ import pytest
 
 from adding import ANSWER, TALK, TOML, rows, write_script
 from command import COMMAND, apart, environment
+from treewright.assembly import CODE
 from treewright.core.errors import JournalError
 from treewright.core.events import BudgetChanged, Event, ModelCalled, NodeEvaluated, RunEnded
 from treewright.journal.replay import Past, replay
 from treewright.journal.sqlite import SQLiteJournal
-from treewright.assembly import CODE
 from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
 
 JOURNAL = "my journal.db"

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leaky_machine import LEAKS, SECRETS, lived_in_by
-from treewright.roles.scrub import scrub
+from treewright.core.scrub import scrub
 
 
 @pytest.fixture

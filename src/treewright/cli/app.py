@@ -29,4 +29,6 @@ app.command("treewright.cli.demo:demo", name="demo", help="Solve every task of a
 app.command("treewright.cli.sandbox:sandbox", name="sandbox", help="Say how programs are isolated here, and prove it.")
 app.command("treewright.cli.tools:tools", name="tools", help="List the tools of sources as a model sees them.")
 app.command("treewright.cli.bench:bench", name="bench", help="Measure a strategy on a published benchmark with tools.")
+app.command("treewright.cli.prompts:app", name="prompts", help="List, compare and evolve the prompts of a pool.")
+app.command("treewright.cli.export:export", name="export", help="Write training data from recorded runs.")
 app.register_install_completion_command(name="--install-completion")

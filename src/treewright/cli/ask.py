@@ -162,7 +162,7 @@ def ask(
     from treewright.runs import start
 
     limits = read_budget(budget or (), default=Limits(executions=EXECUTIONS))
-    query = sys.stdin.read() if question == "-" else question
+    query = _standard_input() if question == "-" else question
     spec = options.spec(query, tuple(tools or ()), limits=limits, parallel=parallel)
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise UserError(f"the answer cannot be written to {out}: name a file in a folder that is there")
@@ -170,3 +170,12 @@ def ask(
     return carry_out(
         lambda record, sink: start(spec, journal=record, sinks=[sink], given=given), journal, Manner(json, quiet, out)
     )
+
+
+def _standard_input() -> str:
+    from treewright.core.errors import UserError
+
+    try:
+        return sys.stdin.read() if sys.stdin is not None else ""
+    except UnicodeDecodeError as error:
+        raise UserError(f"standard input is not {error.encoding} text ({error.reason}): give the question as text") from error

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from functools import cache
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL")
 _KEY_LIKE = re.compile(
@@ -44,8 +45,13 @@ def without_secrets(text: str, environment: Mapping[str, str] | None = None) -> 
 
 def secrets(environment: Mapping[str, str]) -> list[str]:
     """The values that are secret by their name, longest first: one may be a part of another."""
-    found = {value for name, value in environment.items() if _SECRET_NAME.search(name.upper())}
+    found = {environment[name] for name in list(environment) if _is_secret_name(name)}
     return sorted(filter(_is_long_enough, found), key=len, reverse=True)
+
+
+@cache  # asked for every variable at every call of a tool
+def _is_secret_name(name: str) -> bool:
+    return _SECRET_NAME.search(name.upper()) is not None
 
 
 def _is_long_enough(value: str) -> bool:

@@ -94,7 +94,8 @@ def _apply(past: Past[A, O], event: Event, begun: dict[int, Spend]) -> None:
             past.spent += event.spent
             past.calls.append(event)
         case ToolCalled():
-            past.spent += Spend(tool_calls=1)
+            # Taking a call back costs nothing. No tool has a space in its name.
+            past.spent += NOTHING if event.tool.startswith("undo ") else Spend(tool_calls=1)
         case CommitBegun() | CommitEnded():
             past.commits.append(event)
         case RunEnded():

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from treewright.core.scrub import scrub
 from treewright.core.tree import node_seed
 from treewright.models.base import Caller, Message, Model, Request
-from treewright.roles.scrub import scrub
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from treewright.core.errors import BudgetSpent
+from treewright.core.errors import BudgetSpent, UserError
 from treewright.core.orders import Order
 from treewright.core.search import Answer
 from treewright.core.tree import ROOT, Evaluation, Proposal, Verdict, node_seed
@@ -29,7 +29,10 @@ from treewright.strategies.tree_of_code_settings import Draw, ProgramNode, Progr
 #: Answers longer than this, in characters, are free text: words may differ where the meaning does not.
 SHORT = 60
 #: What a failure begins with that says plainly what to mend.
-PLAIN_FAILURES = ("SyntaxError", "IndentationError", "NameError", "TypeError", "AttributeError", "ImportError")
+PLAIN_FAILURES = (
+    "SyntaxError", "IndentationError", "TabError", "NameError", "UnboundLocalError", "TypeError", "AttributeError",
+    "ImportError", "ModuleNotFoundError",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +81,19 @@ class TreeOfCode:
     async def execute(self, node: ProgramNode) -> ProgramOutcome:
         """Write the program, with all that its ancestors have shown, and run it."""
         earlier = [_tried(n.outcome) for n in reversed(list(node.ancestors())) if n.outcome is not None]
-        names = [prompt.name for prompt in self.programmer.prompts]
-        written = await self.programmer.write(self.query, node.id, node.action.model, names.index(node.action.prompt), earlier)
+        model, prompt = self._drawn(node.action)
+        written = await self.programmer.write(self.query, node.id, model, prompt, earlier)
         if written is None:
             return ProgramOutcome("", "", ProgramRun("error", error="the model wrote no program"))
         return ProgramOutcome(written.thought, written.program, await self.run(node.id, written.program))
+
+    def _drawn(self, draw: Draw) -> tuple[int, int]:
+        """Places of the drawn model and prompt in the pools."""
+        names = [prompt.name for prompt in self.programmer.prompts]
+        if draw.prompt not in names or draw.model >= len(self.programmer.asks):
+            what = f"prompt {draw.prompt!r}" if draw.prompt not in names else f"model {draw.model + 1}"
+            raise UserError(f"the run has drawn the {what}, which its pool does not hold any more: put it back, then resume")
+        return draw.model, names.index(draw.prompt)
 
     async def evaluate(self, node: ProgramNode, outcome: ProgramOutcome) -> Evaluation:
         """Success ends the branch; a failure grows children until the last layer (section 3.3)."""
@@ -114,13 +125,19 @@ class TreeOfCode:
             node = good[place]
             return (node.depth, sum(_run(n).tool_errors for n in (node, *node.ancestors()) if n.outcome), node.path)
 
-        like = None
-        if len(set(map(normal_form, answers))) > 1 and any(len(answer) > SHORT for answer in answers):
-            try:
-                like = await self.voter.groups(self.query, ROOT, answers)
-            except BudgetSpent:
-                like = None
-        return majority(answers, rank=rank, like=like)
+        return majority(answers, rank=rank, like=await self._alike(answers))
+
+    async def _alike(self, answers: list[str]) -> list[int] | None:
+        """The group of each answer, where words differ and a model can tell; those of one normal form stay together."""
+        forms = [normal_form(answer) for answer in answers]
+        distinct = list(dict.fromkeys(forms))
+        if len(distinct) < 2 or all(len(answer) <= SHORT for answer in answers):
+            return None
+        try:
+            groups = await self.voter.groups(self.query, ROOT, [answers[forms.index(form)] for form in distinct])
+        except BudgetSpent:
+            return None
+        return None if groups is None else [groups[distinct.index(form)] for form in forms]
 
     async def _words(self, answer: str) -> str:
         if not self.settings.worded and len(answer) <= SHORT:
@@ -148,16 +165,16 @@ def _plain_failure(node: ProgramNode) -> bool:
 
 
 def _partial(nodes: list[ProgramNode]) -> Answer:
-    """The best that failed programs showed: from the deepest layer on, one that gave an answer before one that only printed."""
+    """The best that failed programs showed: one that only tools have failed, one that gave an answer, the last layer's."""
 
     def worth(node: ProgramNode) -> tuple[object, ...]:
         run = _run(node)
-        return (run.ended == "ok", run.answer != run.output.strip(), node.depth, *(-step for step in node.path))
+        return (run.ended == "ok", run.final, node.depth, *(-step for step in node.path))
 
     shown: Iterator[ProgramNode] = (node for node in nodes if _run(node).answer)
     best = max(shown, key=worth, default=None)
     if best is None:
         return Answer("", verified=False, evidence="no program gave an answer")
-    return Answer(
-        _run(best).answer, verified=False, evidence="no program ran to its end; this is what one had found", node=best.id
-    )
+    what = "an answer without an error of a tool" if _run(best).ended == "ok" else "an answer and ran to its end"
+    evidence = f"no program gave {what}; this is what one had found"
+    return Answer(_run(best).answer, verified=False, evidence=evidence, node=best.id)

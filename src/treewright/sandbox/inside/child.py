@@ -75,6 +75,10 @@ def run(setup: Setup) -> NoReturn:
         _hold(setup.request)
         command = _find(setup.request["command"])
         _close_the_door(setup)
+    except MemoryError:
+        mib = setup.request["limits"]["memory_mb"]
+        os.write(_REPORT, f"the limit of {mib} MiB for each process is less than the interpreter itself takes".encode())
+        os._exit(70)
     except (OSError, ValueError) as error:
         os.write(_REPORT, str(error).encode()[:1000])
         os._exit(70)
@@ -165,6 +169,7 @@ def _hold(request: wire.Request) -> None:
         bounds[resource.RLIMIT_AS] = limits["memory_mb"] * mib
     for what, bound in bounds.items():
         _bound(what, bound)
+    bytearray(1 << 20)  # raises where the limit leaves no room at all: that is no fault of the program
 
 
 def _bound(what: int, bound: int) -> None:

@@ -57,12 +57,13 @@ class Turns:
         written = await self.actor.act(self.query, node.id, earlier)
         if written is None:
             return ProgramOutcome("", "", ProgramRun("error", error="the reply could not be read"))
-        acts = [outcome.program for outcome in before if outcome.program]
+        # What was killed (it ran too long, took too much memory) would be again in every turn that repeats it.
+        acts = [outcome.program for outcome in before if outcome.program and outcome.run.ended in ("ok", "error")]
         return ProgramOutcome(written.thought, written.program, await self.act(node.id, acts, written.program))
 
     async def evaluate(self, node: ProgramNode, outcome: ProgramOutcome) -> Evaluation:
         """The first answer ends the search."""
-        if outcome.run.final:
+        if outcome.run.final and outcome.run.answer:
             return Evaluation(1.0, Verdict.ACCEPT)
         return Evaluation(0.0, Verdict.KEEP if node.depth >= self.turns else Verdict.EXPAND, outcome.run.result)
 
