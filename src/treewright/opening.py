@@ -31,10 +31,11 @@ from treewright.models.scripted import Scripted
 from treewright.models.throttled import Throttled
 from treewright.sandbox.base import Sandbox
 from treewright.sandbox.select import select
-from treewright.spec import RunSpec
+from treewright.spec import RunSpec, ToolChoices
 from treewright.tools.base import Toolbox
+from treewright.tools.choosing import Chosen
 from treewright.tools.combined import Combined
-from treewright.tools.effects import Effects, Mode
+from treewright.tools.effects import Effects
 from treewright.tools.guarded import Guarded
 from treewright.tools.loading import load_tools
 from treewright.tools.metered import Metered
@@ -83,7 +84,7 @@ async def open_ports(
     models = tuple(_held(model, name, spec, budget, past, emit, numbers) for model, name in opened)
     if not isinstance(spec.task, ToolTask):
         return Ports(spec, models, sandbox, emit)
-    toolbox, lost = await _toolbox(spec.task, given, spec.tools.commits, budget, emit, stack)
+    toolbox, lost = await _toolbox(spec.task, spec.tools, given, budget, emit, stack)
     return Ports(spec, models, sandbox, emit, toolbox, lost)
 
 
@@ -105,7 +106,7 @@ def _held(
 
 
 async def _toolbox(
-    task: ToolTask, given: Given, mode: Mode, budget: Budget, emit: Sink, stack: AsyncExitStack
+    task: ToolTask, choices: ToolChoices, given: Given, budget: Budget, emit: Sink, stack: AsyncExitStack
 ) -> tuple[Effects, tuple[str, ...]]:
     """The tools of the task, opened, and what was lost on the way, a sentence each."""
     if given.toolbox is None:
@@ -115,12 +116,14 @@ async def _toolbox(
     missing = toolbox.lost if isinstance(toolbox, Combined) else ()
     if missing and not toolbox.cards:
         raise UserError(f"there is no tool to work with: {missing[0].reason}")
-    guarded = Guarded(toolbox)
+    chosen = Chosen(toolbox, only=choices.only, pure=choices.pure, idempotent=choices.idempotent)
+    guarded = Guarded(chosen)
     if guarded.left_out and not guarded.cards:
         raise UserError("there is no tool to work with: the tool {} is left out: {}".format(*guarded.left_out[0]))
     lost = [f"the tools of {one.source} cannot be used: {one.reason}" for one in missing]
     lost += [f"the tool {name} is left out: {why}" for name, why in guarded.left_out]
-    effects = Effects(Metered(guarded, budget, emit), mode=mode)
+    lost += [f"no tool fits the pattern {pattern!r}" for pattern in chosen.unused]
+    effects = Effects(Metered(guarded, budget, emit), mode=choices.commits)
     return await stack.enter_async_context(effects), tuple(lost)
 
 

@@ -44,6 +44,9 @@ class ToolChoices:
         pool: models to draw from, beside the run's own.
         commits: tools with effects that cannot be taken back are asked about ("ask"), called ("yes") or not called ("dry_run")
             once the answer is chosen.
+        only: patterns of names of the tools to offer ("find_*"); all without any.
+        pure: patterns of tools that change nothing, whatever their source says of them.
+        idempotent: patterns of tools whose second call adds nothing.
     """
 
     layers: int | None = None
@@ -54,9 +57,13 @@ class ToolChoices:
     prompts: str | None = None
     pool: Sequence[str] = ()
     commits: Literal["ask", "yes", "dry_run"] = "ask"
+    only: Sequence[str] = ()
+    pure: Sequence[str] = ()
+    idempotent: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pool", tuple(self.pool))
+        for name in ("pool", "only", "pure", "idempotent"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

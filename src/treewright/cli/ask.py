@@ -43,6 +43,12 @@ class ToolOptions:
         A failure that says plainly what to mend gets one child instead of several.
     prompts
         A folder of prompts to draw from, as `treewright prompts evolve` writes it.
+    only
+        Offer only tools whose names fit this pattern, such as 'find_*'. May be repeated.
+    pure
+        Tools that fit this pattern change nothing, whatever their source says. May be repeated.
+    idempotent
+        A second call of tools that fit this pattern adds nothing to the first. May be repeated.
     yes
         Make calls that are not taken back, such as sending a mail, without asking.
     dry_run
@@ -67,6 +73,9 @@ class ToolOptions:
     history: str | None = None
     adaptive: bool | None = None
     prompts: Path | None = None
+    only: Annotated[list[str] | None, Parameter(negative="")] = None
+    pure: Annotated[list[str] | None, Parameter(negative="")] = None
+    idempotent: Annotated[list[str] | None, Parameter(negative="")] = None
     yes: Annotated[bool, FLAG] = False
     dry_run: Annotated[bool, FLAG] = False
     seed: int = 0
@@ -97,6 +106,9 @@ class ToolOptions:
             adaptive=self.adaptive,
             prompts=str(self.prompts) if self.prompts is not None else None,
             pool=tuple(self.pool or ()),
+            only=tuple(self.only or ()),
+            pure=tuple(self.pure or ()),
+            idempotent=tuple(self.idempotent or ()),
             commits="yes" if self.yes else "dry_run" if self.dry_run else "ask",
         )
         return RunSpec(
