@@ -101,3 +101,11 @@ def test_a_program_that_is_not_python_says_so_once() -> None:
     assert [result.verdict for result in found.results] == ["error", "error"]
     assert found.error.endswith("SyntaxError: '(' was never closed")
     assert report("1 / 0", ("", "1")).error == ""
+
+
+def test_each_example_is_timed_by_processor_and_by_the_clock() -> None:
+    idle = "import sys, time\nif input() == 'sleep': time.sleep(0.4)\nelse: [n * n for n in range(3_000_000)]"
+    task = CodeTask("Wait or work.", examples=[Example("sleep", ""), Example("work", "")], time_limit_s=20)
+    slept, worked = asyncio.run(run_tests(ProcessSandbox(), idle, task)).results
+    assert slept.seconds >= 0.4
+    assert slept.cpu_s < worked.cpu_s

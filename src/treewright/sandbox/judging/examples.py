@@ -117,7 +117,8 @@ def _judged(number: int, example: Example, outcome: Exit, same: SameOutput) -> T
     elif not same(example, output):
         verdict = "fail" if outcome.status == "ok" else "error"
         detail = clean(_text(outcome.stderr).strip()[-_MAX_STDERR:]) or outcome.detail
-    return TestResult(f"example {number}", verdict, example.output[:_MAX_SHOWN], output[:_MAX_SHOWN], detail, outcome.wall_s)
+    name, expected, actual = f"example {number}", example.output[:_MAX_SHOWN], output[:_MAX_SHOWN]
+    return TestResult(name, verdict, expected, actual, detail, outcome.wall_s, outcome.cpu_s)
 
 
 def _load_error(outcomes: list[Exit]) -> str:

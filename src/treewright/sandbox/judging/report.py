@@ -20,6 +20,7 @@ class TestResult:
         actual: what came.
         detail: the exception with the lines of program.py that led to it; which limit; how a test was run.
         seconds: wall time of the test, >= 0.
+        cpu_s: seconds of processor time, for an example of a whole program; 0 where it is not known.
     """
 
     __test__: ClassVar[bool] = False  # not a class of tests, whatever a test runner makes of its name
@@ -30,6 +31,7 @@ class TestResult:
     actual: str = ""
     detail: str = ""
     seconds: float = 0.0
+    cpu_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
