@@ -2,7 +2,7 @@
 
 model   = recorded(throttled(metered(adapter)))       one for each name of the pool
 sandbox = the isolation asked for, proved to work
-toolbox = effects(metered(guarded(the user's tools)))
+toolbox = effects(metered(guarded(helper tools(the user's tools))))
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from treewright.models.prices import pricing
 from treewright.models.recorded import Recorded
 from treewright.models.scripted import Scripted
 from treewright.models.throttled import Throttled
+from treewright.roles.asking import Asker
+from treewright.roles.helper_tools import HelperTools
 from treewright.sandbox.base import Sandbox
 from treewright.sandbox.select import select
 from treewright.spec import RunSpec, ToolChoices
@@ -84,7 +86,7 @@ async def open_ports(
     models = tuple(_held(model, name, spec, budget, past, emit, numbers) for model, name in opened)
     if not isinstance(spec.task, ToolTask):
         return Ports(spec, models, sandbox, emit)
-    toolbox, lost = await _toolbox(spec.task, spec.tools, given, budget, emit, stack)
+    toolbox, lost = await _toolbox(spec.task, spec.tools, given, budget, emit, stack, Asker(models[0], spec.seed))
     return Ports(spec, models, sandbox, emit, toolbox, lost)
 
 
@@ -106,7 +108,7 @@ def _held(
 
 
 async def _toolbox(
-    task: ToolTask, choices: ToolChoices, given: Given, budget: Budget, emit: Sink, stack: AsyncExitStack
+    task: ToolTask, choices: ToolChoices, given: Given, budget: Budget, emit: Sink, stack: AsyncExitStack, ask: Asker
 ) -> tuple[Effects, tuple[str, ...]]:
     """The tools of the task, opened, and what was lost on the way, a sentence each."""
     if given.toolbox is None:
@@ -117,8 +119,8 @@ async def _toolbox(
     if missing and not toolbox.cards:
         raise UserError(f"there is no tool to work with: {missing[0].reason}")
     chosen = Chosen(toolbox, only=choices.only, pure=choices.pure, idempotent=choices.idempotent)
-    guarded = Guarded(chosen)
-    if guarded.left_out and not guarded.cards:
+    guarded = Guarded(HelperTools(chosen, ask) if choices.helpers else chosen)
+    if chosen.cards and len(guarded.left_out) == len(chosen.cards):
         raise UserError("there is no tool to work with: the tool {} is left out: {}".format(*guarded.left_out[0]))
     lost = [f"the tools of {one.source} cannot be used: {one.reason}" for one in missing]
     lost += [f"the tool {name} is left out: {why}" for name, why in guarded.left_out]

@@ -47,6 +47,7 @@ class ToolChoices:
         only: patterns of names of the tools to offer ("find_*"); all without any.
         pure: patterns of tools that change nothing, whatever their source says of them.
         idempotent: patterns of tools whose second call adds nothing.
+        helpers: programs also get `res_handler` and, where there are pages to scroll, `next_action`.
     """
 
     layers: int | None = None
@@ -60,6 +61,7 @@ class ToolChoices:
     only: Sequence[str] = ()
     pure: Sequence[str] = ()
     idempotent: Sequence[str] = ()
+    helpers: bool = True
 
     def __post_init__(self) -> None:
         for name in ("pool", "only", "pure", "idempotent"):

@@ -49,6 +49,8 @@ class ToolOptions:
         Tools that fit this pattern change nothing, whatever their source says. May be repeated.
     idempotent
         A second call of tools that fit this pattern adds nothing to the first. May be repeated.
+    helpers
+        Give programs two more tools, which ask the model: one to work on a text, one to choose the next link of a page.
     yes
         Make calls that are not taken back, such as sending a mail, without asking.
     dry_run
@@ -76,6 +78,7 @@ class ToolOptions:
     only: Annotated[list[str] | None, Parameter(negative="")] = None
     pure: Annotated[list[str] | None, Parameter(negative="")] = None
     idempotent: Annotated[list[str] | None, Parameter(negative="")] = None
+    helpers: bool = True
     yes: Annotated[bool, FLAG] = False
     dry_run: Annotated[bool, FLAG] = False
     seed: int = 0
@@ -109,6 +112,7 @@ class ToolOptions:
             only=tuple(self.only or ()),
             pure=tuple(self.pure or ()),
             idempotent=tuple(self.idempotent or ()),
+            helpers=self.helpers,
             commits="yes" if self.yes else "dry_run" if self.dry_run else "ask",
         )
         return RunSpec(
@@ -134,6 +138,7 @@ def ask(
     /,
     *,
     tools: Annotated[list[str] | None, Parameter(negative="")] = None,
+    web: Annotated[bool, FLAG] = False,
     options: ToolOptions = DEFAULTS,
     budget: Annotated[list[str] | None, Parameter(negative="", allow_leading_hyphen=True)] = None,
     parallel: int = 3,
@@ -151,6 +156,8 @@ def ask(
     tools
         A source of tools: a Python file (tools.py, or tools.py:NAME,NAME), a .json file with mcpServers, mcp:COMMAND or mcp+URL
         for one MCP server, an OpenAPI 3 document. May be repeated. `treewright tools SOURCE` lists what is in one.
+    web
+        Let programs open web pages too; the same as --tools web.
     budget
         The most it may spend: a number of programs, and tokens=…, usd=…, seconds=…, calls=…, tool_calls=…, with commas or
         repeated. Default: 39 programs.
@@ -175,7 +182,7 @@ def ask(
 
     limits = read_budget(budget or (), default=Limits(executions=EXECUTIONS))
     query = _standard_input() if question == "-" else question
-    spec = options.spec(query, tuple(tools or ()), limits=limits, parallel=parallel)
+    spec = options.spec(query, (*(tools or ()), *(["web"] if web else [])), limits=limits, parallel=parallel)
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise UserError(f"the answer cannot be written to {out}: name a file in a folder that is there")
     given = Given(allow=ask_user())

@@ -6,6 +6,7 @@ tools.py:search,fetch                    these of its functions or classes
 servers.json                             of each MCP server in its `mcpServers`
 mcp:COMMAND ARGUMENT...                  of an MCP server that is started with this command
 mcp+https://HOST/PATH                    of an MCP server that listens there
+web                                      to open, scroll and follow web pages
 api.json, api.yaml, openapi:FILE-OR-URL  of an API with an OpenAPI 3 document
 """
 
@@ -27,7 +28,7 @@ from treewright.tools.python_tools import from_python_file
 
 #: What starts other programs: such a word does not tell which server it is.
 _LAUNCHERS = frozenset({"npx", "uvx", "uv", "run", "pipx", "python", "python3", "node", "bunx", "bun", "deno", "docker", "env"})
-_FORMS = "a source is tools.py, tools.py:NAME, a .json file with mcpServers, mcp:COMMAND, mcp+URL, or openapi:FILE-OR-URL"
+_FORMS = "a source is tools.py, tools.py:NAME, a .json file with mcpServers, mcp:COMMAND, mcp+URL, web, or openapi:FILE-OR-URL"
 
 
 def load_tools(sources: Iterable[object]) -> Combined:
@@ -82,6 +83,8 @@ def _toolboxes(source: str) -> Iterator[tuple[str, Closed]]:
         yield from _servers(_server_of_command(source.removeprefix("mcp:")))
     elif source.startswith("mcp+"):
         yield from _servers(_server_of_url(source.removeprefix("mcp+")))
+    elif source == "web":
+        yield "", _web()
     elif source.startswith("openapi:"):
         yield "", _api(source.removeprefix("openapi:"))
     elif file and names:
@@ -102,6 +105,12 @@ def _servers(config: str | dict[str, object]) -> Iterator[tuple[str, Closed]]:
 
     for server in from_mcp_config(config):
         yield server.source, server
+
+
+def _web() -> Closed:
+    from treewright.tools.pages import WebPages
+
+    return from_functions([WebPages], "web")
 
 
 def _api(location: str) -> Closed:
