@@ -79,14 +79,21 @@ def _lines_of(out: Path | None) -> Iterator[IO[str]]:
     if out is None:
         yield sys.stdout
         return
-    part = out.with_name(f"{out.name}.part")
+    if out.is_dir():
+        raise UserError(f"the rows cannot be written to {out}, which is a folder: name a file in it")
+    direct = out.exists() and not out.is_file()  # a pipe or a device must not be replaced
+    part = out if direct else out.with_name(f"{out.name}.part")
     try:
         with part.open("w", encoding="utf-8") as file:
             yield file
-        part.replace(out)
+        if not direct:
+            part.replace(out)
+    except BrokenPipeError:
+        raise
     except OSError as error:
         raise UserError(
             f"the rows cannot be written to {out} ({error.strerror}): name a file in a folder that is there"
         ) from error
     finally:
-        part.unlink(missing_ok=True)
+        if not direct:
+            part.unlink(missing_ok=True)
