@@ -26,7 +26,8 @@ def ask_user() -> Allow | None:
 
         text = visible(json.dumps(arguments, ensure_ascii=False, indent=2))
         shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… and {len(text) - _SHOWN} characters more"
-        sys.stderr.write(f"\n{card.name} is not taken back once it is called. With these arguments:\n{shown}\ncall it? [y/N] ")
+        # subtle: a whole line and no brackets, for a display may stand around standard error that takes no others.
+        sys.stderr.write(f"\n{card.name} is not taken back once it is called. With these arguments:\n{shown}\ncall it? (y/N)\n")
         sys.stderr.flush()
         # Blocks on purpose: the search is over, and nothing must be drawn over the question.
         with _interruptible():

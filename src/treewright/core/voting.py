@@ -10,12 +10,14 @@ import ast
 import json
 import math
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 _MONEY = re.compile(r"^[$€£¥]\s?|\s?[$€£¥%]$|(?<=\d),(?=\d{3}(?:\D|$))")
-_LEAD_IN = re.compile(r"^(?:the )?(?:final )?(?:answer|result|output)(?: is)?\s*[:=]?\s+", re.IGNORECASE)
+_LEAD_IN = re.compile(r"^(?:the )?(?:final )?(?:answer|result|output)(?: is)?(?:\s*[:=]\s*|\s+)", re.IGNORECASE)
 _MAX_PARSED = 20_000
+_ROUNDS = 20
 
 
 def normal_form(text: str) -> str:
@@ -29,20 +31,33 @@ def normal_form(text: str) -> str:
     >>> normal_form("['b', 'A']") == normal_form('["a", "b"]')
     True
     """
+    for _ in range(_ROUNDS):  # a quoted number in a sentence takes two
+        before, text = text, _simpler(text)
+        if text == before:
+            break
+    return text
+
+
+def _simpler(text: str) -> str:
     plain = _LEAD_IN.sub("", text.strip()).strip().rstrip(".").strip()
-    return _canonical(_parsed(plain))
+    try:
+        return _canonical(_parsed(plain))
+    except RecursionError:  # lists in lists without end
+        return _words(plain)
 
 
 def _parsed(text: str) -> object:
     """The value that the text writes down, or the text."""
     if len(text) > _MAX_PARSED:
         return text
-    readers: tuple[Callable[[str], object], ...] = (_int, _float, json.loads, ast.literal_eval)
+    readers: tuple[Callable[[str], object], ...] = (_int, _float, json.loads, _literal)
     for read in readers:
         try:
-            return read(text)
+            value = read(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             continue
+        if not isinstance(value, complex | bytes):  # which no answer means: "1+2j" stays what it says
+            return value
     return text
 
 
@@ -51,7 +66,16 @@ def _int(text: str) -> int:
 
 
 def _float(text: str) -> float:
-    return float(_MONEY.sub("", text))
+    value = float(_MONEY.sub("", text))
+    if math.isinf(value) and any(map(str.isdigit, text)):
+        raise ValueError("too large to be compared as a number")
+    return value
+
+
+def _literal(text: str) -> object:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of odd escapes in the text
+        return ast.literal_eval(text)
 
 
 def _canonical(value: object) -> str:
@@ -65,9 +89,13 @@ def _canonical(value: object) -> str:
         case dict():
             return "{" + ", ".join(sorted(f"{_canonical(key)}: {_canonical(item)}" for key, item in value.items())) + "}"
         case _:
-            text = " ".join(str(value).casefold().split()).strip("\"'`")
+            text = _words(str(value))
             inner = _parsed(text)
             return text if isinstance(inner, str) else _canonical(inner)
+
+
+def _words(text: str) -> str:
+    return " ".join(text.casefold().split()).strip("\"'`")
 
 
 def _number(value: float) -> str:

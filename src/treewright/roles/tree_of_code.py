@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import dedent
 from typing import Literal
 
 from treewright.models.base import Message
@@ -32,8 +33,10 @@ _AGAIN = (
     "None of the attempts above worked. Say what went wrong, which cases or results were not expected, and what to do "
     "otherwise. Then write a new whole program; it keeps nothing of the attempts but what you write again."
 )
-_EXECUTE = re.compile(r"<execute>\s*(.*?)\s*(?:</execute>|\Z)", re.DOTALL | re.IGNORECASE)
+_EXECUTE = re.compile(r"<execute>(.*?)(?:</execute>|\Z)", re.DOTALL | re.IGNORECASE)
 _TAGS = re.compile(r"</?(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+_LIKE = re.compile(r"(?<!\d)(\d{1,6})\s*[:=.)-]+\s*(?:[Aa]nswer\s*)?(\d{1,6})(?!\d)")
+_THOUGHTS_END = re.compile(r".*</(?:think|thinking|thought|reasoning)>", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ class Tried:
 
 
 def read_written(text: str) -> Written:
-    r"""Thoughts and program of a reply: the first execute block, else the longest block of code.
+    r"""Thoughts and program of a reply: the first execute block after what is in think tags, else the longest block of code.
 
     Raises:
         Unreadable: there is no program in it.
@@ -62,16 +65,24 @@ def read_written(text: str) -> Written:
     >>> read_written("Add them.\n<execute>\nfinal_answer(1 + 2)\n</execute>")
     Written(thought='Add them.', program='final_answer(1 + 2)')
     """
-    block = _EXECUTE.search(text)
+    spoken = thoughts_end(text)  # a draft among the thoughts is no program, unless there is no other
+    block = _EXECUTE.search(text, spoken) or _EXECUTE.search(text)
     if block is None:
-        program = read_program(text)
-        thought = text.partition("```")[0]
+        program = read_program(text[spoken:] if "```" in text[spoken:] else text)
+        thought = text[:spoken] + text[spoken:].partition("```")[0]
     else:
-        program = read_program(block[1]) if "```" in block[1] else block[1]
+        program = dedent(block[1].strip("\r\n")).strip()
+        program = read_program(program) if program.startswith("```") else program
         thought = text[: block.start()]
     if not program.strip():
         raise Unreadable("the program between <execute> and </execute> is empty")
     return Written(_TAGS.sub("", thought).strip(), program)
+
+
+def thoughts_end(text: str) -> int:
+    """Where the reasoning in think tags is over: behind the last end of one, 0 if there is none."""
+    over = _THOUGHTS_END.match(text)
+    return over.end() if over else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +195,7 @@ def read_groups(text: str, count: int) -> tuple[int, ...]:
     >>> read_groups("1: 1\n2: 1\n3: 3", 3)
     (0, 0, 2)
     """
-    found = {int(own): int(first) for own, first in re.findall(r"(\d+)\s*[:=.)-]+\s*(?:[Aa]nswer\s*)?(\d+)", text)}
+    found = {int(own): int(first) for own, first in _LIKE.findall(text)}
     groups: list[int] = []
     for number in range(1, count + 1):
         first = found.get(number, 0)

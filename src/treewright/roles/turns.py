@@ -13,7 +13,7 @@ from typing import Any
 
 from treewright.models.base import Message
 from treewright.roles.asking import Ask, Asker, Unreadable
-from treewright.roles.tree_of_code import PROGRAM_TOKENS, Tried, Written, cut, read_written
+from treewright.roles.tree_of_code import PROGRAM_TOKENS, Tried, Written, cut, read_written, thoughts_end
 
 #: Of an observation that a later turn is shown, in characters (M3ToolEval's protocol).
 OBSERVATION_CHARS = 2000
@@ -79,7 +79,7 @@ def _as_said(tried: Tried, role: str) -> str:
 
 
 def read_call(text: str) -> Written:
-    r"""Thought and call of a reply; the call as JSON with the keys "tool" and "arguments".
+    r"""Thought and call of a reply, the first after what is in think tags; the call as JSON: "tool" and "arguments".
 
     Raises:
         Unreadable: no JSON object in it names a tool.
@@ -87,7 +87,8 @@ def read_call(text: str) -> Written:
     >>> read_call('Sure: {"thought": "look", "tool": "find", "arguments": {"x": 1}}')
     Written(thought='look', program='{"tool": "find", "arguments": {"x": 1}}')
     """
-    for said in _objects(text):
+    spoken = thoughts_end(text)
+    for said in (*_objects(text[spoken:]), *_objects(text[:spoken])):
         tool, arguments = said.get("tool"), said.get("arguments", {})
         if isinstance(tool, str) and tool and isinstance(arguments, dict):
             call = json.dumps({"tool": tool, "arguments": arguments}, ensure_ascii=False)

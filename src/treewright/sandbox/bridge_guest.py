@@ -13,13 +13,15 @@ then each side speaks when it has something to say:
     host -> here    [number, true, value]    [number, false, message]
 
 Threads of the program may call at the same time: whoever waits first reads for all.
+
+`_json` is what `json` does its work with; importing all of that would take longer than many a program runs.
 """
 
 from __future__ import annotations
 
+import _json
 import _queue
 import _thread
-import json
 import posix
 import sys
 from types import ModuleType
@@ -34,6 +36,7 @@ if TYPE_CHECKING:  # not the one of typing, for importing that takes longer than
 _FILE = "program.py"
 _MAX_MESSAGE = 2000
 _MAX_FRAME = 1 << 20
+_MAX_SAID = 20_000
 
 
 class ToolError(Exception):
@@ -48,7 +51,18 @@ class _Absent:
 
 
 _ABSENT = _Absent()
-_LEAD = object()  # put into a caller's queue: it is your turn to read
+
+
+class _Reading:
+    """How JSON of the host is read: as `json.loads` does."""
+
+    strict = True
+    object_hook = object_pairs_hook = None
+    parse_int = int
+    parse_float = parse_constant = float
+
+
+_scan = _json.make_scanner(_Reading)  # type: ignore[arg-type]  # whatever has these attributes
 
 
 class Line:
@@ -57,8 +71,8 @@ class Line:
     def __init__(self) -> None:
         self._lock = _thread.allocate_lock()
         self._sending = _thread.allocate_lock()
-        self._waiting: dict[int, _queue.SimpleQueue[Any]] = {}
-        self._reading = False
+        self._waiting: dict[int, _queue.SimpleQueue[list[Any] | None]] = {}  # but for the call that reads for all
+        self._leader = 0  # number of that call; 0 for none
         self._number = 0
         self._process = posix.getpid()
 
@@ -69,49 +83,53 @@ class Line:
             ToolError: the tool failed.
             TypeError: an argument is no plain data.
         """
-        if posix.getpid() != self._process:
-            raise RuntimeError("tools can be called by the program's first process only")
+        self._check_process()
         given = {key: value for key, value in arguments.items() if value is not _ABSENT}
         text = _text(given, f"the arguments of {name}")
-        inbox: _queue.SimpleQueue[Any] = _queue.SimpleQueue()
+        inbox: _queue.SimpleQueue[list[Any] | None] | None = None
         with self._lock:
             self._number += 1
             number = self._number
-            self._waiting[number] = inbox
-            lead = not self._reading
-            self._reading = True
-        self.send(f'["call",{number},{json.dumps(name)},{text}]')
-        return _value(self._await(number, inbox, lead))
+            if self._leader:
+                inbox = self._waiting[number] = _queue.SimpleQueue()
+            else:
+                self._leader = number
+        try:
+            self.send(f'["call",{number},"{name}",{text}]')
+            reply = inbox.get() if inbox else None
+            return _value(reply or self._read_until(number))
+        finally:  # also when a signal handler of the program's raises while we wait
+            with self._lock:
+                self._waiting.pop(number, None)
+                if self._leader == number:
+                    self._pass_on()
 
     def send(self, text: str) -> None:
         """Send one frame, whole, whichever threads send."""
+        self._check_process()
         with self._sending:
             send_frame(text)
 
-    def _await(self, number: int, inbox: _queue.SimpleQueue[Any], lead: bool) -> list[Any]:
+    def _check_process(self) -> None:
+        if posix.getpid() != self._process:
+            raise RuntimeError("only the first process of a program can call tools and answer")
+
+    def _read_until(self, number: int) -> list[Any]:
+        """Read for all until the reply to our own call is there."""
         while True:
-            if not lead:
-                got = inbox.get()
-                if got is not _LEAD:
-                    reply: list[Any] = got
-                    return reply
-                lead = True
-            read: list[Any] = json.loads(receive_frame())
+            read: list[Any] = _scan(receive_frame(), 0)[0]
+            if read[0] == number:
+                return read
             with self._lock:
                 theirs = self._waiting.pop(read[0], None)
-                if read[0] == number:
-                    self._pass_on()
-                    return read
             if theirs is not None:
                 theirs.put(read)
 
     def _pass_on(self) -> None:
-        """Let another caller read, if one waits."""
-        others = iter(self._waiting.values())
-        heir = next(others, None)
-        self._reading = heir is not None
-        if heir is not None:
-            heir.put(_LEAD)
+        """Let another caller read, if one waits: None in its queue says that it is its turn."""
+        self._leader = next(iter(self._waiting), 0)
+        if self._leader:
+            self._waiting.pop(self._leader).put(None)
 
 
 def _value(reply: list[Any]) -> object:
@@ -122,13 +140,24 @@ def _value(reply: list[Any]) -> object:
 
 
 def _text(value: object, what: str) -> str:
+    """As JSON.
+
+    Raises:
+        TypeError: it is no plain data, or too much.
+    """
     try:
-        text = json.dumps(value, default=_plain, allow_nan=False)
-    except (ValueError, TypeError, RecursionError) as error:
+        text = _encoded(value)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise TypeError(f"{what} must be plain data (numbers, text, lists, dicts): {error}") from None
     if len(text) > _MAX_FRAME:
         raise TypeError(f"{what} are {len(text)} characters of JSON, more than {_MAX_FRAME}")
     return text
+
+
+def _encoded(value: object) -> str:
+    # markers for loops, default, strings, indent, separators, sort_keys, skipkeys, allow_nan
+    encode = _json.make_encoder({}, _plain, _json.encode_basestring_ascii, None, ":", ",", False, False, False)
+    return "".join(encode(value, 0))
 
 
 def _plain(value: object) -> object:
@@ -161,19 +190,29 @@ def _function(line: Line, name: str, parameters: list[list[Any]], doc: str) -> C
     return made
 
 
+class _Source:
+    """Where `linecache` finds the program's lines, once a traceback is shown."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def get_source(self, name: str) -> str:
+        """The program."""
+        return self._text
+
+
 def main() -> None:
     """Take the program, run it as `__main__`, and tell the host what it raised."""
-    order = json.loads(receive_frame())
-    line = Line()
+    order = _scan(receive_frame(), 0)[0]
+    line, text = Line(), order["program"]
     program = ModuleType("__main__")
-    program.__dict__.update({"__builtins__": __import__("builtins"), "__file__": _FILE, "ToolError": ToolError})
+    program.__dict__.update(
+        {"__builtins__": __import__("builtins"), "__file__": _FILE, "__loader__": _Source(text), "ToolError": ToolError}
+    )
     for name, parameters, doc in order["functions"]:
         program.__dict__[name] = _function(line, name, parameters, doc)
     program.__dict__["final_answer"] = _final_answer(line)
     sys.modules["__main__"] = program
-    text: str = order["program"]
-    linecache = __import__("linecache")
-    linecache.cache[_FILE] = (len(text), None, text.splitlines(True), _FILE)
     try:
         exec(compile(text, _FILE, "exec", dont_inherit=True), program.__dict__)
     except SystemExit:
@@ -189,7 +228,7 @@ def _final_answer(line: Line) -> Callable[[object], None]:
         try:
             text = _text(answer, "the answer")
         except TypeError:
-            text = json.dumps(str(answer)[:_MAX_FRAME])
+            text = _encoded(str(answer)[:_MAX_SAID])
         line.send(f'["answer",{text}]')
 
     return final_answer
@@ -201,12 +240,19 @@ def _tell(line: Line, error: BaseException) -> None:
 
     try:
         shown = traceback.TracebackException(type(error), error, error.__traceback__)
-        shown.stack = traceback.StackSummary.from_list([step for step in shown.stack if step.filename == _FILE])
+        chain = [shown]
+        for one in chain:  # grows: causes, and members of groups
+            one.stack = traceback.StackSummary.from_list([step for step in one.stack if step.filename == _FILE])
+            chain += filter(None, (one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())))
         trace, message = list(shown.format()), str(error)
     except BaseException:  # noqa: BLE001 - an exception of the program's that cannot be printed
         trace, message = [], ""
     text = "".join(trace)
     if len(text) > 2 * _MAX_MESSAGE:
         text = f"{text[:_MAX_MESSAGE]}\n...\n{text[-_MAX_MESSAGE:]}"
-    sys.stderr.write(text)
-    line.send(json.dumps(["raised", type(error).__name__, message[:_MAX_MESSAGE], text]))
+    told = _encoded(["raised", type(error).__name__, message[:_MAX_MESSAGE], text])
+    for tell in (lambda: line.send(told), lambda: sys.stderr.write(text)):
+        try:
+            tell()
+        except BaseException:  # noqa: BLE001 - the program has closed the place, put something else there, or forked
+            continue

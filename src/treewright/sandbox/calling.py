@@ -37,7 +37,7 @@ class Function:
         doc: its docstring.
 
     Raises:
-        ValueError: a name is no identifier, or a required parameter follows one that is not.
+        ValueError: a name is no identifier, two parameters have the same, or a required one follows one that is not.
     """
 
     name: str
@@ -48,6 +48,10 @@ class Function:
         for name in (self.name, *(parameter.name for parameter in self.parameters)):
             if not name.isidentifier() or keyword.iskeyword(name):
                 raise ValueError(f"{name!r} is no name of a Python function or parameter")
+        names = [parameter.name for parameter in self.parameters]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"{self.name}: two parameters are called {name}")
         required = [parameter.required for parameter in self.parameters]
         if required != sorted(required, reverse=True):
             raise ValueError(f"{self.name}: required parameters come first")

@@ -51,6 +51,8 @@ class Channel:
     async def receive(self, max_bytes: int) -> bytes:
         """The next frame, whole. What arrived is all that is ever held, whatever the length field says.
 
+        When it is cancelled nothing is lost: the next one goes on where it was.
+
         Raises:
             ChannelClosed: the end, or a frame of more than `max_bytes`.
         """
@@ -93,7 +95,8 @@ class Channel:
     def _readable(self) -> None:
         if self._waiter is None:  # nobody asks: leave it in the kernel's buffer, where its size is bounded
             self._listen(False)
-        elif not self._waiter.done():
+        # subtle: taken here and not by whoever waits, or the loop would find the socket readable once more before they run
+        elif not self._waiter.done() and (self._take() or self._ended):
             self._waiter.set_result(None)
 
     def _listen(self, on: bool) -> None:
