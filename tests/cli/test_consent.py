@@ -122,7 +122,7 @@ def on_a_terminal(home: Path, typed: str, *arguments: str) -> tuple[int, str, st
             while more := os.read(ours, 65536):
                 assert time.monotonic() < end
                 got += more
-                if not answered and b"[y/N]" in got:
+                if not answered and b"(y/N)" in got:
                     os.write(ours, typed.encode())
                     answered = True
         os.close(ours)
