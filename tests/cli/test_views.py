@@ -22,7 +22,10 @@ SILENT = ProgramOutcome("", "pass", ProgramRun("ok"))
 CODE = CodeOutcome("def f(): ...\n", Report((TestResult("a", "pass"), TestResult("b", "fail", expected="1", actual="2"))))
 
 
-def node(outcome: ProgramOutcome | None = None, draw: Draw = Draw(0, "plan")) -> ProgramNode:
+PLAN = Draw(0, "plan")
+
+
+def node(outcome: ProgramOutcome | None = None, draw: Draw = PLAN) -> ProgramNode:
     tree: ProgramTree = Tree()
     tree.expand(tree.root, [Proposal(draw)])
     made = tree.nodes["0.0"]
