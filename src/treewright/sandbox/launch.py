@@ -33,6 +33,8 @@ def launch():
     if "os" in sys.modules:
         sys.modules["os"].environ.pop("PYTHONHASHSEED", None)
     sys.argv = ["program.py"]
+    import builtins
+    builtins.exit = builtins.quit = sys.exit
     main = globals()
     del main["launch"]
     if kind == "compiled":

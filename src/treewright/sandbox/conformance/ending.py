@@ -18,6 +18,8 @@ async def ends_well(sandbox: Sandbox) -> None:
 async def tells_the_exit_code(sandbox: Sandbox) -> None:
     ended = await outcome(sandbox, "print('before', flush=True); raise SystemExit(7)")
     assert (ended.status, ended.code, ended.stdout) == ("error", 7, b"before\n")
+    for leave in ("exit", "quit"):  # programs rely on them, though only the module `site` makes them
+        assert (await outcome(sandbox, f"{leave}(3)")).code == 3
 
 
 async def tells_the_signal_of_a_crash(sandbox: Sandbox) -> None:

@@ -8,6 +8,7 @@ import linecache
 import os
 import sys
 import traceback
+from functools import partial
 from types import ModuleType
 from typing import NoReturn
 
@@ -80,12 +81,16 @@ def _show(error: BaseException) -> None:
 
 def _finish(status: int) -> NoReturn:
     """Wait for threads, call exit handlers, flush: what the interpreter does at its end, without its slow teardown."""
-    for last in (_wait_for_threads, atexit._run_exitfuncs, sys.stdout.flush, sys.stderr.flush):
+    for last in (_wait_for_threads, atexit._run_exitfuncs, partial(_flush, "stdout"), partial(_flush, "stderr")):
         try:
             last()
         except BaseException:  # noqa: BLE001 - the program's
             status = status or 120
     os._exit(status)
+
+
+def _flush(name: str) -> None:
+    getattr(sys, name).flush()
 
 
 def _wait_for_threads() -> None:

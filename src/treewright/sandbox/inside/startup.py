@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import fcntl
 import gc
@@ -59,6 +60,7 @@ def get_ready(config: wire.Config) -> wire.Ready:
         _confine(config)
     except OSError as error:
         return {"error": str(error), "python": version, "cold": []}
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)  # `site` would make them, and programs rely on them
     _hide_ourselves()
     gc.collect()
     gc.freeze()  # else the first collection in every child would touch, and so copy, every page
