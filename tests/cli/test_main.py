@@ -65,7 +65,7 @@ def test_every_command_explains_itself_and_all_its_options(command: str, capsys:
     done = here(capsys, command, "--help")
     assert (done.status, done.err) == (0, "")
     assert f"Usage: treewright {command}" in done.out
-    options = [line.split()[1] for line in done.out.splitlines() if line.startswith("│ --")]
+    options = [word for line in done.out.splitlines() if line.startswith("│") for word in line.split() if word.startswith("--")]
     assert "--json" in options
     for line in done.out.splitlines():
         if line.startswith("│ --"):

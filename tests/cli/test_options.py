@@ -52,8 +52,8 @@ def test_budgets(words: list[str], limits: Limits) -> None:
         ("many", "the budget of executions is 'many': give a number, as in --budget executions=100"),
         ("usd=", "the budget of usd is ''"),
         ("usd=1$", "the budget of usd is '1$'"),
-        ("tokns=5", "unknown budget 'tokns', did you mean 'tokens'? known are executions, calls, tokens, usd"),
-        ("euros=5", "unknown budget 'euros'; known are executions, calls, tokens, usd"),
+        ("tokns=5", "unknown budget 'tokns', did you mean 'tokens'? known are executions, calls, tool_calls, tokens, usd"),
+        ("euros=5", "unknown budget 'euros'; known are executions, calls, tool_calls, tokens, usd"),
         ("=5", "unknown budget ''"),
     ],
 )

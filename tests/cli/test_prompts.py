@@ -82,7 +82,9 @@ def test_a_prompt_is_shown(new: tuple[str, str], capsys: Capture) -> None:
     assert here(capsys, "prompts", "show", new[0], "--prompts", "new").out == "Count first.\nThen write.\n"
     assert json.loads(here(capsys, "prompts", "show", new[0], "--prompts", "new", "--json").out)["right"] == 2
     assert here(capsys, "prompts", "show", new[1], "--prompts", "new").out == "Guess.\n", "one that lost, too"
-    assert here(capsys, "prompts", "show", "careful", "--prompts", "new").out.startswith("You answer"), "the package's own, too"
+    assert here(capsys, "prompts", "show", "careful", "--prompts", "new").out.startswith("You look for what could go wrong"), (
+        "the package's own, too"
+    )
 
 
 def test_two_prompts_are_compared_line_by_line(new: tuple[str, str], capsys: Capture) -> None:

@@ -25,6 +25,9 @@ CODE = CodeOutcome("def f(): ...\n", Report((TestResult("a", "pass"), TestResult
 PLAN = Draw(0, "plan")
 
 
+PLAN = Draw(0, "plan")
+
+
 def node(outcome: ProgramOutcome | None = None, draw: Draw = PLAN) -> ProgramNode:
     tree: ProgramTree = Tree()
     tree.expand(tree.root, [Proposal(draw)])

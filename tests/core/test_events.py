@@ -12,6 +12,8 @@ from treewright.core import events
 from treewright.core.budget import Spend
 from treewright.core.events import (
     BudgetChanged,
+    CommitBegun,
+    CommitEnded,
     Event,
     ModelCalled,
     NodeEvaluated,
@@ -32,6 +34,8 @@ EXAMPLES: list[Event] = [
     ModelCalled(1, "0", "solver", 0, "d1", "tiny", (("user", "hello"),), None, error="cut"),
     ProgramRan("0.0", "process", 1, 2, 0.25),
     ToolCalled("0.0", "weather", "{}", None, error="no such city"),
+    CommitBegun("0.0", 1, "send", {"to": "ann"}),
+    CommitEnded("0.0", 1, "done"),
     RunEnded("exhausted", True, False, False, "", "nothing passed", Spend()),
 ]
 

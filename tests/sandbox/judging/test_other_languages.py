@@ -244,7 +244,7 @@ def test_without_examples_the_program_is_only_built(jail: NamespaceSandbox) -> N
     ("language", "program", "verdicts"),
     [
         ("c++", "#include <vector>\nint main() { std::vector<char> v; for (;;) v.resize(v.size() + (1 << 24)); }", {"memory"}),
-        ("javascript", "const kept = []; for (;;) kept.push(new Array(10000).fill(1))", {"memory"}),
+        ("javascript", "const kept = []; for (;;) kept.push(new Array(10000).fill(1))", {"memory", "error"}),
         ("java", "public class Main { public static void main(String[] a) { long[] x = new long[1 << 30]; } }", {"memory"}),
         ("c", '#include <stdio.h>\nint main(void) { for (;;) puts("xxxxxxxxxxxxxxxx"); }', {"output"}),
         ("c", "int main(void) { for (;;) { char x[1 << 20]; x[0] = 1; main(); } }", {"error", "timeout"}),
