@@ -66,6 +66,13 @@ def test_links_in_the_docs_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_table_in_the_docs_has_its_head(page: Path) -> None:
+    lines = ["", *page.read_text().splitlines()]
+    heads = [at for at, line in enumerate(lines) if line.startswith("|") and not lines[at - 1].startswith("|")]
+    assert not [lines[at] for at in heads if not re.fullmatch(r"\|(\s*:?-+:?\s*\|)+", "".join(lines[at + 1 : at + 2]))]
+
+
 def test_every_strategy_and_preset_is_in_the_readme() -> None:
     from treewright.assembly import STRATEGIES
     from treewright.strategies.codetree_presets import PRESETS

@@ -17,6 +17,8 @@ from treewright.core.budget import Spend
 from treewright.core.errors import JournalError
 from treewright.core.events import (
     BudgetChanged,
+    CommitBegun,
+    CommitEnded,
     Event,
     ModelCalled,
     NodeEvaluated,
@@ -93,6 +95,8 @@ events: st.SearchStrategy[Event] = st.one_of(
     ),
     st.builds(ProgramRan, texts, texts, numbers, numbers, amounts),
     st.builds(ToolCalled, texts, texts, texts, st.none() | texts, texts, amounts),
+    st.builds(CommitBegun, texts, numbers, texts, st.dictionaries(texts | st.just("§"), plain, max_size=3)),
+    st.builds(CommitEnded, texts, numbers, texts, texts),
     st.builds(RunEnded, texts, st.booleans(), st.booleans(), st.booleans(), texts, texts, spends),
 )  # fmt: skip
 SOME = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
