@@ -122,10 +122,15 @@ def test_calls_that_are_not_taken_back_are_asked_about_or_refused(ask: Ask) -> N
         assert len(box.calls) == sent
 
 
-def test_sinks_see_what_happens_and_an_open_journal_stays_open(ask: Ask, tmp_path: Path) -> None:
-    seen = list[Event]()
+def test_sinks_see_what_happens_and_an_open_journal_stays_open(
+    ask: Ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, closed = list[Event](), list[object]()
+    close = SQLiteJournal.close
+    monkeypatch.setattr(SQLiteJournal, "close", lambda journal: (closed.append(journal), close(journal)))
     with closing(SQLiteJournal(tmp_path / "mine.db")) as journal:
         found = ask(ASKING, look, journal=journal, sinks=[seen.append])
+        assert not closed
         assert journal.runs()[0].run == found.run_id
     assert isinstance(seen[0], RunStarted)
 

@@ -244,7 +244,7 @@ def test_a_run_that_is_interrupted_sends_nothing_yet(desk: Desk) -> None:
     spec = replace(SPEC, tools=YES, parallel=1)
     run = start(spec, journal=journal, run_id="run", sinks=[stop], given=desk.given(model, box))
     assert asyncio.run(run.go()).ended == "interrupted"
-    assert (box.named("send"), ended(journal).finished) == ([], False)
+    assert (box.named("send"), commits(journal), ended(journal).finished) == ([], [], False)
     assert desk.resume(journal, model, box).reason.endswith("send: done")
     assert box.named("send") == ONCE
 
