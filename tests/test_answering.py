@@ -127,7 +127,12 @@ def test_sinks_see_what_happens_and_an_open_journal_stays_open(
 ) -> None:
     seen, closed = list[Event](), list[object]()
     close = SQLiteJournal.close
-    monkeypatch.setattr(SQLiteJournal, "close", lambda journal: (closed.append(journal), close(journal)))
+
+    def noted(journal: SQLiteJournal) -> None:
+        closed.append(journal)
+        close(journal)
+
+    monkeypatch.setattr(SQLiteJournal, "close", noted)
     with closing(SQLiteJournal(tmp_path / "mine.db")) as journal:
         found = ask(ASKING, look, journal=journal, sinks=[seen.append])
         assert not closed
