@@ -20,7 +20,7 @@ from treewright.core.events import Event, NodeEvaluated, NodeExpanded, ProgramRa
 from treewright.core.tree import Evaluation, Proposal, Verdict
 from treewright.journal.base import PLAIN
 from treewright.journal.sqlite import SQLiteJournal
-from treewright.roles.tool_programs import ProgramRun, ToolCall
+from treewright.roles.tool_programs import ProgramRun
 from treewright.runs import past_of
 from treewright.sandbox.process import ProcessSandbox
 from treewright.spec import ToolChoices, plain_spec, spec_from_plain
@@ -28,6 +28,7 @@ from treewright.strategies.baselines.turns import Turns
 from treewright.strategies.tree_of_code import TreeOfCode
 from treewright.strategies.tree_of_code_settings import CODE_PROGRAM, PAPER, RECOMMENDED, Draw, ProgramOutcome, Settings
 from treewright.tools.effects import Effects
+from treewright.tools.planning import Planned
 
 
 @pytest.fixture
@@ -114,7 +115,7 @@ plain: st.SearchStrategy[Any] = st.recursive(
 arguments = st.dictionaries(texts | st.just("§"), plain, max_size=3)
 program_runs = st.builds(
     ProgramRun, texts, texts, texts, texts, st.integers(0, 99), st.integers(0, 99),
-    st.lists(st.builds(ToolCall, st.integers(1, 9), texts, arguments), max_size=3).map(tuple), st.floats(0, 99), st.booleans(),
+    st.lists(st.builds(Planned, st.integers(1, 9), texts, arguments), max_size=3).map(tuple), st.floats(0, 99), st.booleans(),
 )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from treewright.committing import Allow
 from treewright.core.budget import Limits, Spend
 from treewright.core.events import Sink
 from treewright.core.task import ToolTask
@@ -23,6 +22,7 @@ from treewright.solving import default_model
 from treewright.spec import RunSpec, Solution, ToolChoices
 from treewright.strategies.tree_of_code_settings import ToolPreset
 from treewright.tools.base import Toolbox
+from treewright.tools.committing import Allow
 from treewright.tools.loading import load_tools
 
 #: Programs of a whole 3-3 tree: 3 + 9 + 27.

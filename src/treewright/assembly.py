@@ -22,14 +22,14 @@ from treewright.models.base import Model
 from treewright.roles.asking import Asker
 from treewright.roles.prompts import BUILT_IN, read_pool
 from treewright.roles.tool_programs import ProgramRun, RunProgram, describe, program_runner
-from treewright.roles.tool_turns import call_turn, code_turn
+from treewright.roles.tool_turns import Act, call_turn, code_turn
 from treewright.roles.tree_of_code import Programmer, Voter
 from treewright.roles.turns import Actor, codeact, react
 from treewright.sandbox.base import Limits, Sandbox
 from treewright.sandbox.harness import Report, run_tests
 from treewright.spec import RunSpec
 from treewright.strategies.baselines.resample import direct, resample
-from treewright.strategies.baselines.turns import Act, Turns
+from treewright.strategies.baselines.turns import Turns
 from treewright.strategies.codetree import CodeTree, Test
 from treewright.strategies.codetree_presets import codetree, codetree_bfs, codetree_dfs, strategy_list
 from treewright.strategies.codetree_settings import CodeAction, CodeOutcome

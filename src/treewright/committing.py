@@ -6,17 +6,15 @@ before are never added to those already made: the run says so instead.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from treewright.core.events import CommitBegun, CommitEnded, Sink
 from treewright.core.tree import Node
 from treewright.tools.base import Card, Result, Toolbox
-from treewright.tools.committing import Done, Fate, commit
+from treewright.tools.committing import Allow, Done, Fate, commit
 from treewright.tools.planning import Planned
 
-#: Decides whether a call may be made: (the tool's card, the arguments) -> allowed.
-Allow = Callable[[Card, Mapping[str, Any]], Awaitable[bool]]
 Past = Iterable[CommitBegun | CommitEnded]
 
 
@@ -33,12 +31,11 @@ async def carry_out(
         emit: writes to the record.
         past: what is on record of this run's calls.
     """
-    noted = node.outcome.run.planned if node.outcome is not None else ()
-    planned = [Planned(call.number, call.tool, call.arguments) for call in noted]
-    if not planned:
+    noted: tuple[Planned, ...] = node.outcome.run.planned if node.outcome is not None else ()
+    if not noted:
         return ""
     begun = list(past)
-    not_made = f"{len(planned)} noted call{'s were' if len(planned) > 1 else ' was'} not made"
+    not_made = f"{len(noted)} noted call{'s were' if len(noted) > 1 else ' was'} not made"
     if any(event.node != node.id for event in begun):
         return f"{not_made}: those of an earlier answer of this run were"
     if mode == "dry_run":
@@ -53,7 +50,7 @@ async def carry_out(
     def after(done: Done) -> None:
         emit(CommitEnded(node.id, done.planned.number, done.fate, done.result.message))
 
-    ends = await commit(planned, toolbox, allow=allow, before=before, after=after, earlier=_earlier(begun))
+    ends = await commit(noted, toolbox, allow=allow, before=before, after=after, earlier=_earlier(begun))
     nobody = mode == "ask" and ask is None
     return "; ".join(_told(end, "not allowed, as there was nobody to ask" if nobody else "not allowed") for end in ends)
 

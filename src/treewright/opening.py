@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from treewright.assembly import Ports, cores
-from treewright.committing import Allow
 from treewright.core.budget import Budget
 from treewright.core.errors import UserError
 from treewright.core.events import Sink
@@ -37,6 +36,7 @@ from treewright.spec import RunSpec, ToolChoices
 from treewright.tools.base import Toolbox
 from treewright.tools.choosing import Chosen
 from treewright.tools.combined import Combined
+from treewright.tools.committing import Allow
 from treewright.tools.effects import Effects
 from treewright.tools.guarded import Guarded
 from treewright.tools.loading import load_tools

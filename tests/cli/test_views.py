@@ -9,12 +9,13 @@ import pytest
 from treewright.cli.printing import node_line
 from treewright.cli.views import Section, fields, good, result, sections, summary, title
 from treewright.core.tree import Evaluation, Proposal, Tree, Verdict
-from treewright.roles.tool_programs import ProgramRun, ToolCall
+from treewright.roles.tool_programs import ProgramRun
 from treewright.sandbox.judging.report import Report, TestResult
 from treewright.strategies.codetree_settings import CodeAction, CodeOutcome
 from treewright.strategies.tree_of_code_settings import Draw, ProgramNode, ProgramOutcome, ProgramTree
+from treewright.tools.planning import Planned
 
-RAN = ProgramRun("ok", "22.0", "seen\n", calls=2, planned=(ToolCall(1, "send", {"to": "ann"}),), final=True)
+RAN = ProgramRun("ok", "22.0", "seen\n", calls=2, planned=(Planned(1, "send", {"to": "ann"}),), final=True)
 RIGHT = ProgramOutcome("I look.", "final_answer(22.0)\n", RAN)
 WRONG = ProgramOutcome("", "1 / 0", ProgramRun("error", error="Traceback:\n  1 / 0\n  ~~^~~\nZeroDivisionError: no", calls=1))
 NONE = ProgramOutcome("", "", ProgramRun("error", error="the model wrote no program"))

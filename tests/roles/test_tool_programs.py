@@ -13,7 +13,6 @@ from treewright.core.errors import BudgetSpent
 from treewright.roles.tool_programs import (
     OUTPUT_CHARS,
     ProgramRun,
-    ToolCall,
     as_text,
     describe,
     functions,
@@ -25,6 +24,7 @@ from treewright.sandbox.calling import Parameter
 from treewright.sandbox.process import ProcessSandbox
 from treewright.tools.base import Card, Result
 from treewright.tools.functions import from_functions
+from treewright.tools.planning import Planned
 
 LIMITS = Limits(wall_s=60, cpu_s=60)
 ANY = {"type": "object", "properties": {"value": {}}}
@@ -151,7 +151,7 @@ def test_output_is_cut_and_holds_no_control_characters() -> None:
 
 def test_calls_that_were_noted_are_told_in_order() -> None:
     done = run("book(1)\nbook(n=2)\nfinal_answer('booked')", NotingToolbox())
-    assert done.planned == (ToolCall(1, "book", {"n": 1}), ToolCall(2, "book", {"n": 2}))
+    assert done.planned == (Planned(1, "book", {"n": 1}), Planned(2, "book", {"n": 2}))
 
 
 def test_a_spent_budget_is_raised_and_the_session_closed() -> None:

@@ -12,12 +12,13 @@ import pytest
 from noting_tools import NotingToolbox
 from scripted_tools import ScriptedTool, ScriptedToolbox, failing
 from treewright.core.errors import BudgetSpent
-from treewright.roles.tool_programs import ProgramRun, ToolCall, program_runner
+from treewright.roles.tool_programs import ProgramRun, program_runner
 from treewright.roles.tool_turns import Act, call_turn, code_turn, with_state
 from treewright.sandbox.base import Limits
 from treewright.sandbox.process import ProcessSandbox
 from treewright.tools.base import Card
 from treewright.tools.functions import from_functions
+from treewright.tools.planning import Planned
 
 LIMITS = Limits(wall_s=60, cpu_s=60)
 
@@ -143,7 +144,7 @@ def test_the_answer_is_no_call(arguments: dict[str, Any], answer: str) -> None:
 
 def test_an_answer_brings_the_calls_noted_on_the_way() -> None:
     done = call(NotingToolbox(), ("book", {"n": 2}), ("final_answer", {"answer": "done"}))
-    assert done.planned == (ToolCall(1, "book", {"n": 2}),)
+    assert done.planned == (Planned(1, "book", {"n": 2}),)
 
 
 def test_a_spent_budget_is_raised_and_the_session_closed() -> None:

@@ -19,11 +19,11 @@ from treewright.core.orders import breadth_first
 from treewright.core.search import Answer, Result, search
 from treewright.roles.asking import Asker
 from treewright.roles.tool_programs import ProgramRun, program_runner
-from treewright.roles.tool_turns import call_turn, code_turn, with_state
+from treewright.roles.tool_turns import Act, call_turn, code_turn, with_state
 from treewright.roles.turns import codeact, react
 from treewright.sandbox.base import Limits as ProgramLimits
 from treewright.sandbox.process import ProcessSandbox
-from treewright.strategies.baselines.turns import TURNS, Act, Turns
+from treewright.strategies.baselines.turns import TURNS, Turns
 from treewright.strategies.tree_of_code_settings import Draw, ProgramOutcome
 from treewright.tools.base import Card, Toolbox
 from treewright.tools.decorator import tool

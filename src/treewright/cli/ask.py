@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from treewright.cli.solve import FLAG, JSON, Manner, carry_out
+from treewright.cli.solve import FLAG, JSON, Manner, carry_out, refuse_unwritable
 
 if TYPE_CHECKING:
     from treewright.core.budget import Limits
@@ -176,15 +176,13 @@ def ask(
     from treewright.cli.consent import ask_user
     from treewright.cli.options import read_budget
     from treewright.core.budget import Limits
-    from treewright.core.errors import UserError
     from treewright.opening import Given
     from treewright.runs import start
 
     limits = read_budget(budget or (), default=Limits(executions=EXECUTIONS))
     query = _standard_input() if question == "-" else question
     spec = options.spec(query, (*(tools or ()), *(["web"] if web else [])), limits=limits, parallel=parallel)
-    if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
-        raise UserError(f"the answer cannot be written to {out}: name a file in a folder that is there")
+    refuse_unwritable(out)
     given = Given(allow=ask_user())
     return carry_out(
         lambda record, sink: start(spec, journal=record, sinks=[sink], given=given), journal, Manner(json, quiet, out)

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treewright.committing import Allow
     from treewright.tools.base import Card
+    from treewright.tools.committing import Allow
 
 _SHOWN = 2000
 

@@ -76,15 +76,25 @@ def solve(
     from treewright.cli.options import read_budget
     from treewright.cli.tasks import load_task
     from treewright.core.budget import Limits
-    from treewright.core.errors import UserError
     from treewright.runs import start
     from treewright.spec import EXECUTIONS
 
     limits = read_budget(budget or (), default=Limits(executions=EXECUTIONS))
     spec = choices.spec(load_task(task, stdin=sys.stdin), limits=limits, parallel=parallel)
+    refuse_unwritable(out)
+    return carry_out(lambda record, sink: start(spec, journal=record, sinks=[sink]), journal, Manner(json, quiet, out))
+
+
+def refuse_unwritable(out: Path | None) -> None:
+    """Refuse, before anything is paid for, a file that an answer cannot be written to.
+
+    Raises:
+        UserError: it is a folder, or in none that is there.
+    """
+    from treewright.core.errors import UserError
+
     if out is not None and (out.is_dir() or not out.absolute().parent.is_dir()):
         raise UserError(f"the answer cannot be written to {out}: name a file in a folder that is there")
-    return carry_out(lambda record, sink: start(spec, journal=record, sinks=[sink]), journal, Manner(json, quiet, out))
 
 
 def resume(

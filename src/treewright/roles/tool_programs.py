@@ -18,27 +18,13 @@ from treewright.sandbox.calling import Failed, Function, Parameter, Returned
 from treewright.sandbox.judging.messages import clean
 from treewright.tools.base import Card, Result, Session, Toolbox
 from treewright.tools.cards import docstring, python_parameters, signature
+from treewright.tools.planning import Planned
 
 OUTPUT_CHARS = 20_000
 #: How tools that report their errors as ordinary results begin them.
 _ERROR = re.compile(r"\s*(?:error|exception|traceback|failed|failure)\b", re.IGNORECASE)
 _DESCRIPTION_CHARS = 2400
 _LATER = "    Only noted while you work; it is carried out once, for the answer that is chosen."
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call that is to be made once the answer is chosen: a tool with effects that cannot be taken back.
-
-    Args:
-        number: its place among the notes of its program, from 1.
-        tool: its name.
-        arguments: plain JSON.
-    """
-
-    number: int
-    tool: str
-    arguments: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +49,7 @@ class ProgramRun:
     error: str = ""
     calls: int = 0
     tool_errors: int = 0
-    planned: tuple[ToolCall, ...] = ()
+    planned: tuple[Planned, ...] = ()
     seconds: float = 0.0
     final: bool = False
 
@@ -125,10 +111,9 @@ def program_runner(sandbox: Sandbox, toolbox: Toolbox, limits: Limits) -> RunPro
     return run
 
 
-def planned_by(session: Session) -> tuple[ToolCall, ...]:
+def planned_by(session: Session) -> tuple[Planned, ...]:
     """The calls that a session has noted instead of making them."""
-    noted = getattr(session, "planned", ())
-    return tuple(ToolCall(one.number, one.tool, dict(one.arguments)) for one in noted)
+    return tuple(getattr(session, "planned", ()))
 
 
 def looks_failed(result: Result) -> bool:
@@ -146,7 +131,7 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _told(ran: Ran, tool_errors: int, planned: tuple[ToolCall, ...]) -> ProgramRun:
+def _told(ran: Ran, tool_errors: int, planned: tuple[Planned, ...]) -> ProgramRun:
     ended = ran.exit
     output = clean(ended.stdout.decode("utf-8", "replace"))[:OUTPUT_CHARS]
     answer = clean(as_text(ran.answer[0])) if ran.answer else output

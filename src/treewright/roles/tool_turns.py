@@ -16,6 +16,7 @@ from treewright.roles.tool_programs import ProgramRun, RunProgram, as_text, look
 from treewright.roles.turns import ANSWER_TOOL
 from treewright.tools.base import Result, Toolbox
 
+#: Carries out a turn: (node id, acts of the turns before, this act) -> what came of it.
 Act = Callable[[str, Sequence[str], str], Awaitable[ProgramRun]]
 
 _AGAIN = """\

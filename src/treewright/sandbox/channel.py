@@ -115,3 +115,14 @@ class Channel:
         self._ended = True
         if self._waiter and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def opened(channel: Channel | None) -> Channel:
+    """The channel of a job.
+
+    Raises:
+        ChannelClosed: the job was started without one.
+    """
+    if channel is None:
+        raise ChannelClosed("the job has no channel")
+    return channel

@@ -15,9 +15,9 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Literal, TypedDict
 
-from treewright.sandbox.base import ChannelClosed, Exit, Job
+from treewright.sandbox.base import Exit, Job
 from treewright.sandbox.capture import Capture, outlast
-from treewright.sandbox.channel import Channel
+from treewright.sandbox.channel import Channel, opened
 from treewright.sandbox.container.client import PATIENCE_S, Client
 from treewright.sandbox.verdicts import Ending, outcome
 
@@ -132,16 +132,11 @@ class ContainerRun:
 
     async def send(self, frame: bytes) -> None:
         """Send one frame. See `Process.send`."""
-        await self._open_channel().send(frame)
+        await opened(self._channel).send(frame)
 
     async def receive(self, max_bytes: int = 1 << 20) -> bytes:
         """The next frame. See `Process.receive`."""
-        return await self._open_channel().receive(max_bytes)
-
-    def _open_channel(self) -> Channel:
-        if self._channel is None:
-            raise ChannelClosed("the job has no channel")
-        return self._channel
+        return await opened(self._channel).receive(max_bytes)
 
     async def wait(self) -> Exit:
         """How the job ended. See `Process.wait`."""

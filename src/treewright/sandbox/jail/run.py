@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from treewright.sandbox.base import ChannelClosed, Exit, Job
+from treewright.sandbox.base import Exit, Job
 from treewright.sandbox.capture import Capture, outlast
-from treewright.sandbox.channel import Channel
+from treewright.sandbox.channel import Channel, opened
 from treewright.sandbox.inside import wire
 from treewright.sandbox.jail.endings import Cause, exit_of
 from treewright.sandbox.jail.parcel import Parcel
@@ -81,16 +81,11 @@ class Run:
 
     async def send(self, frame: bytes) -> None:
         """Send one frame. See `Process.send`."""
-        await self._open_channel().send(frame)
+        await opened(self._channel).send(frame)
 
     async def receive(self, max_bytes: int = 1 << 20) -> bytes:
         """The next frame. See `Process.receive`."""
-        return await self._open_channel().receive(max_bytes)
-
-    def _open_channel(self) -> Channel:
-        if self._channel is None:
-            raise ChannelClosed("the job has no channel")
-        return self._channel
+        return await opened(self._channel).receive(max_bytes)
 
     async def wait(self) -> Exit:
         """How the job ended. See `Process.wait`."""

@@ -6,22 +6,19 @@ right: the first one given is the one that counts (M3ToolEval's own protocol let
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from treewright.core.orders import Order
 from treewright.core.search import Answer
 from treewright.core.tree import Evaluation, Proposal, Verdict
 from treewright.roles.tool_programs import ProgramRun
+from treewright.roles.tool_turns import Act
 from treewright.roles.tree_of_code import Tried
 from treewright.roles.turns import Actor
 from treewright.strategies.tree_of_code_settings import Draw, ProgramNode, ProgramOutcome, ProgramTree
 
 #: M3ToolEval's number of turns.
 TURNS = 10
-
-#: Carries out a turn: (node id, acts of the turns before, this act) -> what came of it.
-Act = Callable[[str, Sequence[str], str], Awaitable[ProgramRun]]
 
 
 @dataclass(frozen=True, slots=True)
